@@ -1,0 +1,49 @@
+# Two commands do everything on a machine with Python >= 3.11 and make:  make demo  ·  make test
+SHELL      := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+# some machines switch bytecode off; compiled bytecode halves every start, so our own runs use it
+export PYTHONDONTWRITEBYTECODE :=
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test check bench docs lock fmt clean venv
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## the project's own virtual environment in .venv (nothing global is touched)
+
+$(STAMP): requirements/dev.txt pyproject.toml src/vestibule/__init__.py
+	@scripts/install "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+demo: $(STAMP) ## pods pass the real HTTPS webhook on an embedded cluster; what was injected and why
+	@$(BIN)/python scripts/demo.py
+
+test: check ## all checks and all tests, with what they need
+	@scripts/test
+
+check: $(STAMP) ## format, lint, types, import contracts, architecture
+	@scripts/check
+
+fmt: $(STAMP) ## rewrite the code in the agreed format
+	@$(BIN)/ruff check --fix -q . || true
+	@$(BIN)/ruff format -q .
+
+bench: $(STAMP) ## the figures of the README, as a table and as bench/results/latest.json
+	@$(BIN)/python -m bench.run
+
+docs: $(STAMP) ## the documentation site in site/
+	@scripts/docs
+
+lock: ## make requirements/*.txt anew from requirements/*.in
+	@scripts/lock "$(PYTHON)"
+
+clean: ## remove what make made
+	@rm -rf $(VENV) site build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis bench/results/latest.json
+	@find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,98 @@
+"""The embedded cluster of the bench: the namespace, the owners and one ServiceAccount per shape.
+
+Ours gets them as a directory of manifests with `cwii.dev/*` annotations, the EKS webhook through the stub
+API server with its own annotation. The owners are here because real pods have them and our decision walks
+to them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from bench import fixtures
+from bench.pod import DEPLOYMENT, NAMESPACE, OWNER, Json
+
+ROLE = "arn:aws:iam::123456789012:role/checkout"
+
+_POOL = "projects/123456789012/locations/global/workloadIdentityPools/prod/providers/cluster"
+_AWS = {
+    "cwii.dev/aws-inject": "true",
+    "cwii.dev/aws-role-arn": ROLE,
+    "cwii.dev/aws-region": "eu-central-1",
+}
+_GCP = {
+    "cwii.dev/gcp-inject": "true",
+    "cwii.dev/gcp-audience": f"//iam.googleapis.com/{_POOL}",
+    "cwii.dev/gcp-service-account": "checkout@shop-prod.iam.gserviceaccount.com",
+}
+_AZ = {
+    "cwii.dev/az-inject": "true",
+    "cwii.dev/az-client-id": "5f0d1c5e-3a7b-4d51-9c3e-0a1b2c3d4e5f",
+    "cwii.dev/az-tenant-id": "9b8a7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d",
+}
+ANNOTATIONS: dict[str, dict[str, str]] = {
+    "none": {},
+    "aws": _AWS,
+    "gcp": _GCP,
+    "az": _AZ,
+    "all": {**_AWS, **_GCP, **_AZ},
+    "verify": {**_AWS, "cwii.dev/aws-verify": "true"},
+    "refused": {**_GCP, "cwii.dev/gcp-delivery": "carrier-pigeon"},
+}
+"""What the ServiceAccount of each shape asks for."""
+
+
+def objects() -> list[Json]:
+    """Everything the reviews of all shapes refer to."""
+    return [_namespace(), *_owners(), *(_account(shape, ANNOTATIONS[shape]) for shape in fixtures.SHAPES)]
+
+
+def eks_accounts() -> list[Json]:
+    """The ServiceAccount the EKS webhook must know: the aws shape, annotated its way."""
+    account = _account("aws", {"eks.amazonaws.com/role-arn": ROLE})
+    account["metadata"] |= {"uid": "3f0e8c0a-7b4d-4f5e-9a61-0c2d4e6f8a10", "resourceVersion": "7"}
+    return [account]
+
+
+def write(folder: Path) -> None:
+    """Writes the objects as manifests, one file each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for item in objects():
+        name = f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"
+        (folder / name).write_text(yaml.safe_dump(item, sort_keys=False))
+
+
+def _namespace() -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": NAMESPACE, "labels": {"kubernetes.io/metadata.name": NAMESPACE}},
+    }
+
+
+def _owners() -> list[Json]:
+    controller = {"apiVersion": "apps/v1", "kind": "Deployment", "name": DEPLOYMENT[0], "uid": DEPLOYMENT[1]}
+    return [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": DEPLOYMENT[0], "namespace": NAMESPACE, "uid": DEPLOYMENT[1]},
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {
+                "name": OWNER[0],
+                "namespace": NAMESPACE,
+                "uid": OWNER[1],
+                "ownerReferences": [{**controller, "controller": True}],
+            },
+        },
+    ]
+
+
+def _account(shape: str, annotations: dict[str, str]) -> Json:
+    metadata = {"name": fixtures.account(shape), "namespace": NAMESPACE, "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}

@@ -1,0 +1,137 @@
+"""Loads on a server: which loader runs, on which core, and what it and the server used.
+
+Closed loops run with wrk where it is found, else with ours; open loops and churn are always ours. Each
+Load carries the share of its core that the server used: far below 1 in a closed loop means that the
+loader, or other work on the machine, was the limit, and the figure says less about the server.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from bench import cores, fixtures, loader, processes, wrk
+
+BUSY = 0.85
+"""Share of the core below which a saturated server was not the limit."""
+
+
+class Failed(Exception):
+    """The loader could not do its work; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server under load."""
+
+    child: processes.Child
+    port: int
+    trust: Path
+    seed: int
+    shape: str = "aws"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The result of one run; latencies in ms, shares of one core."""
+
+    requests: int
+    per_second: float
+    p50: float
+    p99: float
+    errors: int
+    server_cpu: float
+    loader_cpu: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    tool: str | None
+    """Path of wrk, None for our own loader."""
+    split: cores.Cores
+    scratch: Path
+
+    @property
+    def told(self) -> str:
+        if self.tool:
+            return "loader: wrk (steady rate and churn: ours)"
+        return "loader: ours, wrk not found on PATH (--install tries apt-get)"
+
+    def closed(self, target: Target, connections: int, seconds: float, warmup: float = 0.3) -> Load:
+        if not self.tool:
+            return self._ours(target, "closed", connections=connections, seconds=seconds, warmup=warmup)
+        lua = self.scratch / f"wrk-{target.shape}.lua"
+        if not lua.exists():
+            lua.write_text(wrk.script(fixtures.bodies(target.shape, target.seed)))
+        command = wrk.command(self.tool, target.port, connections, seconds, lua)
+        output, server = self._run(command, b"", target, seconds + 30)
+        try:
+            found = wrk.parse(output.decode())
+        except wrk.Failed as problem:
+            raise Failed(str(problem)) from problem
+        return Load(found.requests, found.per_second, found.p50, found.p99, found.errors, server, None)
+
+    def steady(self, target: Target, rate: float, burst: int, seconds: float, warmup: float = 1.0) -> Load:
+        """The open loop over 16 connections: what an API server keeps open at such a rate."""
+        return self._ours(
+            target, "open", connections=16, seconds=seconds, warmup=warmup, rate=rate, burst=burst
+        )
+
+    def churn(self, target: Target, connections: int) -> Load:
+        return self._ours(target, "churn", connections=connections, seconds=connections * 0.02, warmup=0.0)
+
+    def _ours(
+        self,
+        target: Target,
+        mode: str,
+        *,
+        connections: int,
+        seconds: float,
+        warmup: float,
+        rate: float = 0.0,
+        burst: int = 1,
+    ) -> Load:
+        plan = loader.Plan(
+            mode=mode,
+            port=target.port,
+            trust=str(target.trust),
+            shape=target.shape,
+            seed=target.seed,
+            connections=connections,
+            seconds=seconds,
+            warmup=warmup,
+            rate=rate,
+            burst=burst,
+            spin=self.split.server is not None,
+        )
+        command = processes.python("bench.loader")
+        output, server = self._run(command, msgspec.json.encode(plan), target, seconds + warmup + 60)
+        report = msgspec.json.decode(output, type=loader.Report)
+        rate_seen = report.requests / report.seconds
+        return Load(report.requests, rate_seen, report.p50, report.p99, report.errors, server, report.cpu)
+
+    def _run(self, command: list[str], stdin: bytes, target: Target, limit: float) -> tuple[bytes, float]:
+        """Output and the share of a core the server used. Raises Failed with what the loader said."""
+        cpu, began = target.child.cpu_seconds(), time.perf_counter()
+        with cores.pinned(self.split.loader):
+            try:
+                done = subprocess.run(
+                    command,
+                    input=stdin,
+                    cwd=processes.ROOT,
+                    env=processes.environment(),
+                    capture_output=True,
+                    timeout=limit,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired as problem:
+                raise Failed(f"loader did not end in {limit:g} s") from problem
+        took = time.perf_counter() - began
+        if done.returncode != 0:
+            words = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+            raise Failed(f"loader failed: {words[-1][:200]}")
+        return done.stdout, (target.child.cpu_seconds() - cpu) / took

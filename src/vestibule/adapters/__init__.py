@@ -1,0 +1,1 @@
+"""The pipes: all sockets, clocks, files and threads live here."""

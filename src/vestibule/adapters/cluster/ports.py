@@ -1,0 +1,75 @@
+"""The cluster as the rest of the house sees it: four small roles, nothing about where objects come from.
+
+Three back ends fill these roles: a live API server, a directory of manifests, and memory. One contract suite
+(``tests/contract``) runs over all of them.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, NamedTuple, Protocol
+
+from vestibule.core.kinds.gvk import Kind
+from vestibule.core.mutation.facts import Source
+
+
+class Unknown(enum.Enum):
+    """The answer of a cache that cannot tell; not the same as "does not exist"."""
+
+    UNKNOWN = "unknown"
+
+
+UNKNOWN: Final = Unknown.UNKNOWN
+
+
+class Event(NamedTuple):
+    """One change, as a watcher tells it."""
+
+    change: Literal["added", "modified", "deleted"]
+    kind: Kind
+    source: Source
+
+
+class Reader(Protocol):
+    """Reads one object from where the truth is."""
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Source | None:
+        """The object, or None when it does not exist.
+
+        Raises LookupFailed when it could not be read (the object may exist) and Forbidden when we may not read it.
+        """
+        ...
+
+
+class Cache(Protocol):
+    """Answers at once, without await, from what is already here."""
+
+    @property
+    def synced(self) -> bool:
+        """Whether everything that exists has been seen at least once."""
+        ...
+
+    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+        """The object; None when it surely does not exist; UNKNOWN when a Reader must be asked."""
+        ...
+
+
+class Watcher(Protocol):
+    """Tells what changed."""
+
+    def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
+        """Call back on every change from now on; the returned function ends it. A callback must not raise."""
+        ...
+
+
+class Writer(Protocol):
+    """Writes objects, by server-side apply only."""
+
+    async def apply(self, obj: Mapping[str, Any], *, field_manager: str, force: bool = False) -> None:
+        """Create or update the object.
+
+        Raises Conflict when another manager owns a field (never with force), Forbidden when we may not write,
+        Unavailable when it should be tried again.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""HTTPS for admission reviews: engine, limits, certificates, health."""

@@ -1,0 +1,239 @@
+"""One connection: reads requests, has them answered in order, and is never waited for longer than the limits allow.
+
+Parsing is ``reader``, rendering is ``answers``, the guard around the handler is ``endpoint``. The hot path is
+``data_received`` with a whole request and a handler that answers at once: one parse, one call, one write, no task and
+no timer. Times are only noted in ``due``; the server's sweep compares them. The hard thing: parser, reader, transport
+and protocol point at each other, and ``connection_lost`` must take that apart, or each connection waits for the
+garbage collector (130 MiB after 30,000 of them).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any, Final, cast
+
+from vestibule.adapters.serving import answers, endpoint, reader
+from vestibule.adapters.serving.messages import HttpRequest, HttpResponse
+from vestibule.adapters.serving.service import Service
+
+__all__ = ["Connection"]
+
+_WRITE_HIGH_WATER: Final = 64 * 1024  # bytes; an answer of ours is 2 KiB, a page of metrics about 50
+_RETIRE_SECONDS: Final = 1.0  # a peer that was active this recently may have a request on its way
+
+
+class Connection(asyncio.Protocol):
+    """The protocol of one accepted socket, made when its handshake is done or not needed."""
+
+    __slots__ = (
+        "__weakref__", "_blocked", "_held", "_reader", "_service", "_surplus", "_task", "_timed", "_transport", "due",
+    )  # fmt: skip
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._reader = reader.Reader(service.limits, service.loop.time)
+        self._task: asyncio.Task[HttpResponse] | None = None
+        self._blocked = False  # the peer reads too slowly: answer nothing more for now
+        self._surplus = False  # one connection too many: every request is shed
+        self._held = 0  # our share of stats.buffered
+        self._timed = 0  # request and stage `due` was set for
+        self.due = 0.0
+        """``loop.time()`` at which the peer is too late with what we wait for; no matter while a handler runs."""
+
+    # what the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        service = self._service
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=_WRITE_HIGH_WATER)
+        self._surplus = service.stats.connections > service.limits.connections
+        if service.tls is not None:
+            self._reader.forbidden = service.tls.refuses(transport.get_extra_info("peercert"))
+        self.due = service.loop.time() + service.limits.idle_seconds
+        service.connections.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        incoming = self._reader
+        incoming.feed(data)
+        if incoming.inbox:
+            self._pump()
+        if incoming.stage == reader.IDLE:
+            self.due = incoming.now + self._service.limits.idle_seconds
+            if self._held:
+                self._hold(0)
+        else:
+            self._unfinished()
+
+    def eof_received(self) -> bool:
+        """The peer sends no more; a plain-text peer may still wait for the answers it is owed."""
+        self._reader.end()
+        self._hold(0)
+        owed = self._task is not None or bool(self._reader.inbox)
+        return owed and self._service.tls is None  # TLS has no half-closed state
+
+    def pause_writing(self) -> None:
+        self._blocked = True
+        self._transport.pause_reading()
+        self._wait(self._service.limits.write_seconds)
+
+    def resume_writing(self) -> None:
+        self._blocked = False
+        self._resume()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        service = self._service
+        service.connections.discard(self)
+        self._hold(0)
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+        self._reader.discard()
+        del self._transport
+        service.leave()
+
+    # what the server calls
+
+    def expire(self) -> None:
+        """The time in ``due`` has passed: cut the peer off, unless it is us who make it wait."""
+        if self._task is not None:
+            return
+        if self._blocked or self._reader.stage in {reader.HEAD, reader.BODY}:
+            self._service.stats.slow += 1
+            self._transport.abort()
+        elif self._reader.stage == reader.ENDED:
+            self._transport.abort()
+        else:
+            self._transport.close()
+
+    def retire(self) -> None:
+        """Close as soon as no request can be on its way; one that still comes is answered, with a close."""
+        if self._task is None and not self._blocked and self._reader.stage == reader.IDLE:
+            last_active = self.due - self._service.limits.idle_seconds
+            self.due = last_active + _RETIRE_SECONDS
+            if self.due <= self._service.loop.time():
+                self.expire()
+
+    def abort(self) -> None:
+        """Close without any wait; a running handler is cancelled."""
+        self._transport.abort()
+
+    # inner works
+
+    def _pump(self) -> None:
+        """Answer what is queued until it is empty, a handler needs time or the peer must read first."""
+        service = self._service
+        incoming = self._reader
+        inbox = incoming.inbox
+        while inbox:
+            if self._task is not None or self._blocked:
+                return
+            item = inbox.popleft()
+            if isinstance(item, bytes):
+                self._transport.write(item)
+                continue
+            request, connection = item
+            service.stats.requests += 1
+            if service.shedding or self._surplus:
+                service.stats.shed += 1
+                result: HttpResponse | Coroutine[Any, Any, HttpResponse] = answers.BUSY
+            else:
+                result = endpoint.call(service.handler, request)
+            if isinstance(result, HttpResponse):
+                self._answer(request, connection, result)
+            else:
+                self._begin(request, connection, result)
+        if incoming.stage == reader.ENDED and self._task is None:
+            self._finish()
+
+    def _answer(self, request: HttpRequest, connection: str, response: HttpResponse) -> None:
+        incoming = self._reader
+        if self._service.draining or self._surplus:
+            incoming.end()
+            incoming.inbox.clear()
+        if incoming.stage == reader.ENDED and not incoming.inbox:
+            connection = answers.CLOSE
+        self._transport.write(answers.render(response, connection, bodiless=request.method == "HEAD"))
+
+    def _begin(self, request: HttpRequest, connection: str, work: Coroutine[Any, Any, HttpResponse]) -> None:
+        """Start an asynchronous handler; until it is done nothing more is read."""
+        service = self._service
+        if service.stats.inflight >= service.limits.inflight:
+            work.close()
+            service.stats.shed += 1
+            self._answer(request, connection, answers.BUSY)
+            return
+        service.stats.inflight += 1
+        self._task = service.loop.create_task(endpoint.bounded(work, request.deadline))
+        self._task.add_done_callback(partial(self._settle, request, connection, work))
+        self._transport.pause_reading()
+
+    def _settle(
+        self,
+        request: HttpRequest,
+        connection: str,
+        work: Coroutine[Any, Any, HttpResponse],
+        task: asyncio.Task[HttpResponse],
+    ) -> None:
+        work.close()  # a task cancelled before its first step has not touched it
+        self._service.stats.inflight -= 1
+        response = endpoint.outcome(task, request)
+        if not task.cancelled() and isinstance(task.exception(), endpoint.Overdue):
+            self._service.stats.overdue += 1
+        if self._task is not task:
+            return  # the peer is gone
+        self._task = None
+        if self._transport.is_closing():
+            return
+        self._answer(request, connection, response)
+        self._resume()
+
+    def _resume(self) -> None:
+        """Go on after a handler is done or the peer has read."""
+        self._pump()
+        if self._task is not None or self._blocked or self._transport.is_closing():
+            return
+        if self._reader.stage == reader.ENDED:
+            self._finish()
+            return
+        self._transport.resume_reading()
+        self._timed = 0
+        self._wait(self._service.limits.idle_seconds)
+        self._unfinished()
+
+    def _unfinished(self) -> None:
+        """A request has begun and is not complete: note how long the peer may take, and what it makes us hold."""
+        incoming, service = self._reader, self._service
+        if incoming.stage not in {reader.HEAD, reader.BODY}:
+            return
+        timed = incoming.count * 4 + incoming.stage
+        if timed != self._timed:
+            self._timed = timed
+            limits = service.limits
+            self._wait(limits.header_seconds if incoming.stage == reader.HEAD else limits.body_seconds)
+        self._hold(incoming.held)
+        if service.stats.buffered > service.limits.buffered:
+            self._hold(0)
+            service.stats.shed += 1
+            incoming.refuse(answers.final(429, retry_after=1))
+            self._pump()
+
+    def _finish(self) -> None:
+        """All is answered and no more will be read: close in a way that lets the peer read the last answer."""
+        self._hold(0)
+        if self._transport.is_closing():
+            return
+        if self._service.tls is not None:
+            self._transport.close()  # flushes, says close_notify and drops what still comes
+            self._wait(self._service.limits.write_seconds)
+        else:
+            self._transport.write_eof()
+            self._wait(self._service.limits.linger_seconds)
+
+    def _wait(self, seconds: float) -> None:
+        self.due = self._service.loop.time() + seconds
+
+    def _hold(self, size: int) -> None:
+        self._service.stats.buffered += size - self._held
+        self._held = size

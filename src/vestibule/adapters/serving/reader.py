@@ -1,0 +1,256 @@
+"""One connection's bytes turned into requests, without I/O: feed bytes, take what is in ``inbox``.
+
+llhttp (through httptools) does the parsing and knows the smuggling tricks; here are the limits around it. ``feed``
+never raises: what cannot be a request becomes a rendered refusal in the inbox, behind the requests before it, and ends
+the reading. The hard thing: llhttp cannot be paused, so all requests of one read are queued before one is answered,
+and httptools keeps an unfinished header in memory unseen, so bytes that yield nothing are counted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+import httptools
+
+from vestibule.adapters.serving import answers, target
+from vestibule.adapters.serving.limits import Limits
+from vestibule.adapters.serving.messages import HttpRequest
+
+__all__ = ["BODY", "ENDED", "HEAD", "IDLE", "Reader"]
+
+IDLE: Final = 0  # between requests
+HEAD: Final = 1  # inside a request's head
+BODY: Final = 2  # inside a request's body
+ENDED: Final = 3  # no further request will be read
+
+_NO_LENGTH: Final = -1
+
+
+class _Stop(Exception):
+    """Raised in a parser callback to make the parser stop; never leaves ``feed``."""
+
+
+class Reader:
+    """The reading half of a connection."""
+
+    __slots__ = (
+        "_body", "_chunked", "_clock", "_connection_named", "_content_type", "_expect", "_fields", "_head_size",
+        "_length", "_limits", "_parser", "_refusal", "_replaying", "_seen", "_unseen", "_url",
+        "count", "forbidden", "inbox", "now", "stage",
+    )  # fmt: skip
+
+    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._parser = httptools.HttpRequestParser(self)
+        self._refusal = answers.final(400)
+        self.inbox: deque[bytes | tuple[HttpRequest, str]] = deque()
+        """What is to be answered, in order: a request with its ``Connection`` value, or bytes to send as they are."""
+        self.stage = IDLE
+        self.count = 0
+        """Requests begun."""
+        self.now = clock()
+        """When the last request was complete."""
+        self.forbidden = False
+        """Whether the peer may send no request at all: each is refused at the end of its head."""
+        self._reset()
+
+    def feed(self, data: bytes) -> None:
+        """Take one read's bytes; afterwards ``inbox`` and ``stage`` say what came of them."""
+        if self.stage == ENDED:
+            return
+        queued = len(self.inbox)
+        rest = data
+        while True:
+            try:
+                self._parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as upgrade:
+                rest = self._without_upgrade(rest[upgrade.args[0] :])
+                continue
+            except httptools.HttpParserError:
+                # after Connection: close the parser calls every further byte an error; that is not one
+                if self.stage != ENDED:
+                    self.refuse(self._refusal)
+                return
+            break
+        if self.stage != IDLE:
+            self._count_unseen(len(data), completed=len(self.inbox) != queued)
+
+    def refuse(self, answer: bytes) -> None:
+        """End the reading with ``answer`` behind what is queued."""
+        self.inbox.append(answer)
+        self.end()
+
+    def end(self) -> None:
+        """Read no more; the body in progress is dropped."""
+        self.stage = ENDED
+        self._body = b""
+
+    def discard(self) -> None:
+        """End, and break the reference cycle with the parser; nothing may be fed afterwards."""
+        self.end()
+        self.inbox.clear()
+        del self._parser
+
+    @property
+    def held(self) -> int:
+        """Bytes of the body in progress."""
+        return len(self._body)
+
+    # httptools calls these, found by name when the parser is made
+
+    def on_message_begin(self) -> None:
+        self.stage = HEAD
+        self.count += 1
+        self._reset()
+
+    def on_url(self, part: bytes) -> None:
+        self._url += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._fields += 1
+        self._head_size += len(name) + len(value)
+        notice = _NOTICED.get(name.lower())
+        if notice is not None and self.stage == HEAD:  # in a body it is a trailer, and no trailer matters
+            notice(self, value)
+
+    def on_headers_complete(self) -> None:
+        limits = self._limits
+        if self._head_too_large():
+            self._stop(431)
+        if self.forbidden:
+            self._stop(403)
+        if self._length > limits.body:
+            self._stop(413)
+        self.stage = BODY
+        if self._connection_named and self._has_body() and self._parser.should_upgrade():
+            self._replaying = True
+        elif self._expect and self._has_body() and self._parser.get_http_version() == "1.1":
+            self.inbox.append(answers.CONTINUE)
+
+    def on_body(self, part: bytes) -> None:
+        body = self._body
+        if not body:
+            self._body = part
+        else:
+            # not a list of parts: two-byte chunks would cost thirty times their size
+            if isinstance(body, bytes):
+                body = self._body = bytearray(body)
+            body += part
+        if self._chunked and len(self._body) > self._limits.body:
+            self._stop(413)
+
+    def on_message_complete(self) -> None:
+        if self._replaying:
+            return
+        if len(self.inbox) >= self._limits.pipeline:
+            self.end()
+            raise _Stop
+        connection = answers.KEEP
+        keep = self._parser.should_keep_alive()
+        if not keep or self._connection_named:
+            version = self._parser.get_http_version()
+            if version not in {"1.0", "1.1"}:
+                self._stop(505)
+            if keep and version == "1.0":
+                connection = answers.KEEP_1_0
+        try:
+            path, query, seconds = target.parse(self._url)
+        except target.InvalidTarget:
+            self._stop(400)
+        self.now = now = self._clock()
+        deadline = now + (self._limits.deadline_seconds if seconds is None else seconds)
+        method = self._parser.get_method().decode("ascii")
+        body = self._body
+        if not isinstance(body, bytes):
+            body = bytes(body)
+        self.inbox.append((HttpRequest(method, path, query, body, self._content_type, deadline), connection))
+        self._body = b""
+        self.stage = IDLE if keep else ENDED
+
+    # inner works
+
+    def _reset(self) -> None:
+        self._url = b""
+        self._fields = 0
+        self._head_size = 0
+        self._length = _NO_LENGTH
+        self._chunked = False
+        self._expect = False
+        self._connection_named = False
+        self._replaying = False
+        self._content_type = ""
+        self._body: bytes | bytearray = b""
+        self._seen = 0
+        self._unseen = 0
+
+    def _stop(self, status: int) -> NoReturn:
+        self._refusal = answers.final(status)
+        raise _Stop
+
+    def _has_body(self) -> bool:
+        return self._chunked or self._length > 0
+
+    def _head_too_large(self) -> bool:
+        limits = self._limits
+        return self._fields > limits.header_count or self._head_size + len(self._url) > limits.headers
+
+    def _count_unseen(self, size: int, *, completed: bool) -> None:
+        """Refuse a head, chunk extension or trailer that grows without end: no callback sees it before it is whole."""
+        held = len(self._body)
+        if completed or held != self._seen:
+            self._seen = held
+            self._unseen = 0
+        else:
+            self._unseen += size
+        if self._unseen > self._limits.headers or (self.stage == HEAD and self._head_too_large()):
+            self.refuse(answers.final(431))
+
+    def _without_upgrade(self, rest: bytes) -> bytes:
+        """What to parse after an upgrade we do not follow.
+
+        llhttp takes the body of such a request for the new protocol, so a request with a body is read again by a
+        fresh parser from a head that does not ask for the upgrade.
+        """
+        if not self._replaying:
+            return rest
+        framing = b"Transfer-Encoding: chunked" if self._chunked else b"Content-Length: %d" % self._length
+        head = [
+            b"%b %b HTTP/1.1" % (self._parser.get_method(), self._url),
+            b"Content-Type: " + self._content_type.encode("latin-1"),
+            framing,
+        ]
+        if self._expect:
+            head.append(b"Expect: 100-continue")
+        self._parser = httptools.HttpRequestParser(self)
+        return b"\r\n".join([*head, b"", rest])
+
+    def _notice_content_length(self, value: bytes) -> None:
+        self._length = int(value)  # llhttp has let only digits through
+
+    def _notice_content_type(self, value: bytes) -> None:
+        self._content_type = value.decode("latin-1")
+
+    def _notice_transfer_encoding(self, value: bytes) -> None:
+        if value.lower() != b"chunked":
+            self._stop(501)
+        self._chunked = True
+
+    def _notice_expect(self, value: bytes) -> None:
+        if value.lower() != b"100-continue":
+            self._stop(417)
+        self._expect = True
+
+    def _notice_connection(self, value: bytes) -> None:  # noqa: ARG002 - llhttp reads the value
+        self._connection_named = True
+
+
+_NOTICED: Final[dict[bytes, Callable[[Reader, bytes], None]]] = {
+    b"content-length": Reader._notice_content_length,
+    b"content-type": Reader._notice_content_type,
+    b"transfer-encoding": Reader._notice_transfer_encoding,
+    b"expect": Reader._notice_expect,
+    b"connection": Reader._notice_connection,
+}

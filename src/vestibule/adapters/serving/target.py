@@ -1,0 +1,66 @@
+"""The request target: path, query, and the time the caller leaves us.
+
+kube-apiserver says how long it waits in ``?timeout=``, as a Go duration; we take half of it, so that our own refusal
+arrives before its patience ends. Parsed targets are remembered: a cluster sends the same two or three for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+import httptools
+
+__all__ = ["InvalidTarget", "Target", "parse"]
+
+_LONGEST_TIMEOUT = 30.0  # seconds; the API server allows no webhook more
+_REMEMBERED_LENGTH = 256  # bytes; with 64 entries a hostile client can make us remember 16 KiB
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = r"(\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})(ns|us|µs|μs|ms|s|m|h)"
+_DURATION_PART = re.compile(_PART, re.ASCII)
+_DURATION = re.compile(rf"\+?(?:{_PART}){{1,8}}", re.ASCII)
+
+
+class InvalidTarget(ValueError):
+    """The bytes between method and version are no target."""
+
+
+class Target(NamedTuple):
+    """A parsed target."""
+
+    path: str
+    query: str
+    seconds: float | None
+    """Half of the caller's timeout; None if it named none that can be used."""
+
+
+def parse(raw: bytes) -> Target:
+    """Split a target; raises InvalidTarget. Origin form (``/path?query``), absolute form and ``*`` are targets."""
+    return _remembered(raw) if len(raw) <= _REMEMBERED_LENGTH else _parsed(raw)
+
+
+def _parsed(raw: bytes) -> Target:
+    if not raw.startswith(b"/") and raw != b"*":
+        try:
+            url = httptools.parse_url(raw)
+        except httptools.HttpParserError as error:
+            raise InvalidTarget from error
+        if not url.schema:
+            raise InvalidTarget
+        raw = (url.path or b"/") + (b"?" + url.query if url.query else b"")
+    path, _, query = raw.partition(b"#")[0].decode("latin-1").partition("?")
+    return Target(path, query, _half_of_timeout(query))
+
+
+_remembered = lru_cache(maxsize=64)(_parsed)
+
+
+def _half_of_timeout(query: str) -> float | None:
+    for pair in query.split("&"):
+        name, _, value = pair.partition("=")
+        if name == "timeout" and _DURATION.fullmatch(value):
+            seconds = sum(float(number) * _UNITS[unit] for number, unit in _DURATION_PART.findall(value))
+            return min(seconds, _LONGEST_TIMEOUT) / 2 or None
+    return None

@@ -1,0 +1,1 @@
+"""The rooms: processes and tools, strangers to each other."""

@@ -1,0 +1,1 @@
+"""The same decision without a cluster: inject, explain, lint."""

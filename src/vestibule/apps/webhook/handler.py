@@ -1,0 +1,126 @@
+"""One AdmissionReview: bytes in, bytes out. Takes the current policy once, reads through the cache, decides, answers.
+
+Everything on the common path happens in one call without a pause; only a cache miss or a ConfigMap to write makes it a
+coroutine. A policy's "no" is an answer; a fault is an exception, which the server turns into a status code, so that
+the cluster's failure policy decides about it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from vestibule import errors
+from vestibule.adapters.cluster import gather
+from vestibule.adapters.cluster.ports import Cache, Reader, Writer
+from vestibule.adapters.serving.server import HttpRequest, HttpResponse
+from vestibule.core.admission import review as reviews
+from vestibule.core.admission.review import Review
+from vestibule.core.admission.verdict import Verdict
+from vestibule.core.mutation import needs, pipeline
+from vestibule.core.mutation.policy import Policy
+
+
+class Observer(Protocol):
+    """Who is told about every answer; must be quick and must not raise."""
+
+    def verdict(self, review: Review, verdict: Verdict, seconds: float) -> None:
+        """A review was decided."""
+        ...
+
+    def malformed(self, status: int) -> None:
+        """A body was no review."""
+        ...
+
+
+class Handler:
+    """The function behind ``/mutate``."""
+
+    def __init__(
+        self,
+        policy: Callable[[], Policy],
+        cache: Cache,
+        reader: Reader,
+        writer: Writer | None,
+        observer: Observer,
+    ) -> None:
+        self._policy = policy
+        self._cache = cache
+        self._reader = reader
+        self._writer = writer
+        self._observer = observer
+
+    def __call__(self, request: HttpRequest) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
+        """Answer one HTTP request."""
+        if request.method != "POST":
+            return HttpResponse(405, b"want POST", "text/plain")
+        if not request.content_type.startswith("application/json"):
+            self._observer.malformed(415)
+            return HttpResponse(415, b"want Content-Type: application/json", "text/plain")
+        try:
+            answer = self.answer(request.body)
+        except errors.MalformedReview as error:
+            return self._malformed(error)
+        if isinstance(answer, bytes):
+            return HttpResponse(200, answer)
+        return self._later(answer)
+
+    def answer(self, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
+        """The answer to a review, or a coroutine where something must be read or written first."""
+        started = time.perf_counter()
+        policy = self._policy()
+        review = reviews.decode(body)
+        request = review.request
+        verdict = pipeline.early(request, policy)
+        if verdict is None:
+            pod = request.object
+            assert pod is not None, "early() lets no review without a pod pass"  # noqa: S101 - narrows the type
+            found = gather.cached(needs.questions(request, pod, policy.rules), self._cache)
+            if isinstance(found, gather.Miss):
+                return self._on_miss(review, found, policy, started)
+            verdict = pipeline.decide(request, found, policy)
+            if verdict.effects and not request.dry_run:
+                return self._write(review, verdict, policy, started)
+        return self._encode(review, verdict, policy, started)
+
+    async def _on_miss(self, review: Review, miss: gather.Miss, policy: Policy, started: float) -> bytes:
+        try:
+            facts = await gather.resume(miss, self._cache, self._reader)
+        except (errors.Unavailable, errors.Forbidden):
+            if not policy.rules.faults_refuse:
+                raise
+            return self._encode(review, pipeline.failed(), policy, started)
+        verdict = pipeline.decide(review.request, facts, policy)
+        if verdict.effects and not review.request.dry_run:
+            return await self._write(review, verdict, policy, started)
+        return self._encode(review, verdict, policy, started)
+
+    async def _write(self, review: Review, verdict: Verdict, policy: Policy, started: float) -> bytes:
+        try:
+            if self._writer is None:
+                raise errors.Forbidden("this webhook has no right to write ConfigMaps")
+            for effect in verdict.effects:
+                await self._writer.apply(
+                    effect.object, field_manager=effect.field_manager, force=effect.force
+                )
+        except (errors.Unavailable, errors.Forbidden, errors.Conflict):
+            if not policy.rules.faults_refuse:
+                raise
+            verdict = pipeline.failed()
+        return self._encode(review, verdict, policy, started)
+
+    def _encode(self, review: Review, verdict: Verdict, policy: Policy, started: float) -> bytes:
+        body = reviews.encode(review, verdict, tell=policy.rules.tell)
+        self._observer.verdict(review, verdict, time.perf_counter() - started)
+        return body
+
+    async def _later(self, answer: Coroutine[Any, Any, bytes]) -> HttpResponse:
+        try:
+            return HttpResponse(200, await answer)
+        except errors.MalformedReview as error:
+            return self._malformed(error)
+
+    def _malformed(self, error: errors.MalformedReview) -> HttpResponse:
+        self._observer.malformed(error.status)
+        return HttpResponse(error.status, str(error).encode(), "text/plain")

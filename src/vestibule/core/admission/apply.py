@@ -1,0 +1,59 @@
+"""Applies JSON patches (RFC 6902) made of ``add`` operations, the only kind we ever write.
+
+Works in place on any nested mapping and list, a round-trip YAML document included. What does not apply raises
+ValueError and names the path; the API server would turn it into a rejected pod whatever the failure policy says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, MutableMapping, MutableSequence
+from typing import Any
+
+from vestibule.core.admission import pointer
+
+
+def add(document: Any, path: str, value: Any) -> None:
+    """One ``add``: into a mapping (set), into a list (insert at the index, or append at ``-``)."""
+    *parents, last = pointer.tokens(path) or [""]
+    target = document
+    for token in parents:
+        target = _step(target, token, path)
+    if isinstance(target, MutableMapping):
+        target[last] = value
+    elif isinstance(target, MutableSequence):
+        target.insert(_index(last, len(target), path), value)
+    else:
+        raise ValueError(
+            f"patch does not apply at {path!r}: parent is {type(target).__name__}, want object or array"
+        )
+
+
+def patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> None:
+    """All operations in order; stops at the first that does not apply."""
+    for operation in operations:
+        if operation.get("op") != "add":
+            raise ValueError(f"patch operation {operation.get('op')!r} is not 'add'")
+        add(document, operation["path"], operation["value"])
+
+
+def _step(target: Any, token: str, path: str) -> Any:
+    if isinstance(target, Mapping):
+        if token not in target:
+            raise ValueError(f"patch does not apply at {path!r}: {token!r} does not exist")
+        return target[token]
+    if isinstance(target, MutableSequence):
+        index = _index(token, len(target) - 1, path)
+        return target[index]
+    raise ValueError(f"patch does not apply at {path!r}: {token!r} is inside {type(target).__name__}")
+
+
+def _index(token: str, highest: int, path: str) -> int:
+    if token == "-":
+        return highest
+    if (
+        not (token.isascii() and token.isdigit())
+        or (len(token) > 1 and token[0] == "0")
+        or int(token) > highest
+    ):
+        raise ValueError(f"patch does not apply at {path!r}: {token!r} is no index of this array")
+    return int(token)

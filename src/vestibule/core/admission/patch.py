@@ -1,0 +1,61 @@
+"""Builds a JSON patch as bytes from values that were rendered beforehand.
+
+Only ``add`` operations, element by element: a list that exists is appended to, a list that is absent (or null) is
+added whole. Nothing of the pod is decoded and written back, so a field newer than us cannot be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from vestibule.core.admission import pointer
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def render(value: object) -> bytes:
+    """A value as compact JSON with sorted keys; the same value always gives the same bytes."""
+    return _encode(value)
+
+
+def operation(path: str, value: bytes) -> bytes:
+    """One ``add`` of a rendered value."""
+    return b'{"op":"add","path":%b,"value":%b}' % (_encode(path), value)
+
+
+def additions(path: str, values: Iterable[bytes], *, exists: bool) -> bytes:
+    """Operations (comma-joined, maybe empty) that add the values to the list at path."""
+    if exists:
+        end = path + "/-"
+        return b",".join([operation(end, value) for value in values])
+    joined = b",".join(values)
+    return operation(path, b"[%b]" % joined) if joined else b""
+
+
+def insertions(path: str, values: Iterable[bytes], *, exists: bool) -> bytes:
+    """As ``additions``, but in front of what the list holds."""
+    if exists:
+        return b",".join([operation(f"{path}/{index}", value) for index, value in enumerate(values)])
+    return additions(path, values, exists=False)
+
+
+def annotate(values: dict[str, str], *, exists: bool) -> bytes:
+    """Operations that set annotations on the pod."""
+    if not values:
+        return b""
+    if exists:
+        return b",".join(
+            [
+                operation(pointer.pointer("metadata", "annotations", key), _encode(value))
+                for key, value in values.items()
+            ]
+        )
+    return operation("/metadata/annotations", _encode(values))
+
+
+def join(parts: Iterable[bytes]) -> bytes:
+    """The whole patch, or nothing at all when every part is empty."""
+    joined = b",".join([part for part in parts if part])
+    return b"[%b]" % joined if joined else b""

@@ -1,0 +1,231 @@
+"""AdmissionReview: bytes to a Request, a Verdict back to bytes.
+
+Only the fields that we read are decoded, in one pass; skipping is the cheapest thing a JSON parser does. The lists of
+the pod spec stay raw until something is to be injected, so a pod that asks for nothing is never looked at in full.
+The pod is never encoded again: the answer is a patch.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from vestibule import errors
+from vestibule.core.admission import verdict as verdicts
+
+ABSENT: Final = msgspec.Raw()
+
+
+class _Wire(msgspec.Struct, gc=False):
+    """Base of what is read from the wire; without cycles, so the garbage collector need not know it."""
+
+
+class OwnerReference(_Wire, rename="camel"):
+    """One ``metadata.ownerReferences`` entry."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class PodMeta(_Wire, rename="camel"):
+    """``metadata`` of the pod."""
+
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class PodOS(_Wire):
+    """``spec.os``."""
+
+    name: str = ""
+
+
+class PodSpec(_Wire, rename="camel"):
+    """``spec`` of the pod; the lists wait as raw JSON (``null`` counts as absent everywhere)."""
+
+    service_account_name: str | None = None
+    host_network: bool | None = None
+    node_selector: dict[str, str] | None = None
+    os: PodOS | None = None
+    volumes: msgspec.Raw = ABSENT
+    containers: msgspec.Raw = ABSENT
+    init_containers: msgspec.Raw = ABSENT
+
+
+class Pod(_Wire, rename="camel"):
+    """The admitted object."""
+
+    metadata: PodMeta = msgspec.field(default_factory=PodMeta)
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    kind: str | None = None
+
+
+class GroupVersionKind(_Wire):
+    """``request.kind``."""
+
+    version: str
+    kind: str
+    group: str = ""
+
+
+class GroupVersionResource(_Wire):
+    """``request.resource``."""
+
+    version: str
+    resource: str
+    group: str = ""
+
+
+class UserInfo(_Wire):
+    """``request.userInfo``."""
+
+    username: str | None = None
+
+
+class Request(_Wire, rename="camel"):
+    """The question: may this object pass, and how should it look?"""
+
+    uid: str
+    kind: GroupVersionKind
+    resource: GroupVersionResource
+    operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+    user_info: UserInfo
+    object: Pod | None = None
+    namespace: str | None = None
+    name: str | None = None
+    sub_resource: str | None = None
+    dry_run: bool = False
+
+
+class _Review(_Wire, rename="camel"):
+    api_version: str
+    kind: str
+    request: Request | None = None
+
+
+class _RequestOfAnyKind(Request):
+    object: msgspec.Raw = ABSENT  # type: ignore[assignment]
+
+
+class _ReviewOfAnyKind(_Wire, rename="camel"):
+    api_version: str
+    kind: str
+    request: _RequestOfAnyKind | None = None
+
+
+class Review(_Wire):
+    """A decoded review: the request, and the apiVersion that the answer must echo."""
+
+    request: Request
+    api_version: str
+
+
+_decode = msgspec.json.Decoder(_Review).decode
+_decode_any_kind = msgspec.json.Decoder(_ReviewOfAnyKind).decode
+
+API_VERSIONS: Final = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
+
+
+def decode(body: bytes) -> Review:
+    """The review in these bytes.
+
+    Raises MalformedReview: 400 when the bytes are no JSON or there is no request, 422 when a field has the wrong
+    shape. A review of another kind than Pod decodes with ``object`` None: it is answered, never mutated.
+    """
+    try:
+        review = _decode(body)
+    except msgspec.ValidationError as error:
+        return _another_kind(body, error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise errors.MalformedReview(400, f"body is not JSON: {_first_line(error)}") from error
+    request = review.request
+    if review.kind != "AdmissionReview" or review.api_version not in API_VERSIONS:
+        raise errors.MalformedReview(
+            422,
+            f"is {review.api_version!r} {review.kind!r}, want one of {', '.join(API_VERSIONS)} AdmissionReview",
+            "kind",
+        )
+    if request is None:
+        raise errors.MalformedReview(400, "is missing, want an AdmissionRequest", "request")
+    if request.kind.kind != "Pod":
+        request.object = None
+    elif request.object is not None and request.object.kind not in (None, "Pod"):
+        raise errors.MalformedReview(422, f"is {request.object.kind!r}, want 'Pod'", "request.object.kind")
+    return Review(request, review.api_version)
+
+
+def _another_kind(body: bytes, cause: msgspec.ValidationError) -> Review:
+    """A review that is no review of a pod may still be one of something else, which passes untouched."""
+    try:
+        review = _decode_any_kind(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise errors.MalformedReview(422, _first_line(cause)) from cause
+    if review.request is None or review.request.kind.kind == "Pod" or review.api_version not in API_VERSIONS:
+        raise errors.MalformedReview(422, _first_line(cause)) from cause
+    request = review.request
+    request.object = None  # type: ignore[assignment]
+    return Review(request, review.api_version)
+
+
+def _first_line(error: BaseException) -> str:
+    return verdicts.ascii_line(str(error), 200)
+
+
+class _Status(_Wire, omit_defaults=True):
+    message: str
+    code: int = 0
+    reason: str = ""
+
+
+class _Response(_Wire, rename="camel", omit_defaults=True):
+    uid: str
+    allowed: bool = msgspec.field()
+    status: _Status | None = None
+    patch: bytes = b""
+    patch_type: str = ""
+    warnings: list[str] = msgspec.field(default_factory=list)
+    audit_annotations: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class _Answer(_Wire, rename="camel"):
+    api_version: str
+    kind: str
+    response: _Response
+
+
+_encode = msgspec.json.Encoder().encode
+_REASONS: Final = {400: "BadRequest", 403: "Forbidden", 422: "Invalid"}
+
+
+def encode(review: Review, verdict: verdicts.Verdict, *, tell: bool = True) -> bytes:
+    """The answer; ``tell=False`` leaves out warnings and audit annotations, as the originals do."""
+    response = _Response(review.request.uid, verdict.outcome != "deny")
+    if verdict.patch:
+        response.patch = verdict.patch
+        response.patch_type = "JSONPatch"
+    if verdict.outcome == "deny":
+        response.status = _Status(verdict.message, verdict.code, _REASONS.get(verdict.code, ""))
+    if tell:
+        if verdict.findings:
+            response.warnings = verdicts.warnings(verdict)
+        if verdict.outcome != "skip" or verdict.findings:
+            response.audit_annotations = audit_annotations(verdict)
+    return _encode(_Answer(review.api_version, "AdmissionReview", response))
+
+
+def audit_annotations(verdict: verdicts.Verdict) -> dict[str, str]:
+    """What the API server's audit log should hold: outcome, clouds, and every finding in full."""
+    notes: dict[str, str] = {"outcome": verdict.outcome}
+    if verdict.providers:
+        notes["providers"] = ",".join(verdict.providers)
+    if verdict.findings:
+        notes["findings"] = "; ".join(finding.text for finding in verdict.findings)[:4096]
+    return notes

@@ -1,0 +1,342 @@
+"""The one settings file: its schema, its defaults and why they are so. The reference page is made from these texts.
+
+Every field can be left out. Names in the file are camelCase (``mountRoot``); flags and ``CWII_*`` variables override the
+file. Reading the file is not done here: ``parse`` takes decoded data and gives Settings or every problem at once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal, get_args
+
+import msgspec
+
+from vestibule import errors
+from vestibule.core.kinds import quantity, selectors
+
+Mode = Literal["better", "strict"]
+Delivery = Literal["annotation", "config-map", "init-container"]
+MIN_TOKEN_SECONDS: Final = 600
+"""The API server refuses a projected token that lives shorter."""
+API_MAX_TOKEN_SECONDS: Final = 2**32
+"""The API server refuses a projected token that lives longer."""
+
+
+class _Section(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """A part of the file: unknown names are errors, since a misspelt setting that is ignored is worse than a refusal."""
+
+
+class Exclude(_Section, frozen=True):
+    """Pods that are never touched, whatever their annotations say (``better`` only; mirror pods are always out)."""
+
+    namespaces: tuple[str, ...] = ("kube-system", "kube-node-lease")
+    """Namespaces, exact or with ``*``; our own namespace is always added."""
+    host_network: bool = False
+    """Also leave pods on the host network alone. Projected tokens work there, so the default is to serve them."""
+
+
+class Gcp(_Section, frozen=True):
+    """Google Cloud: workload identity federation through an external-account credentials file."""
+
+    enabled: bool = True
+    """Switched off here, no annotation switches it on."""
+    default_audience: str = ""
+    """Full name of the workload identity provider, used where no object names one; empty: an annotation must."""
+    delivery: Delivery | None = None
+    """How the credentials file reaches the pod. Default: ``annotation`` (``config-map`` in ``strict``)."""
+    allow_config_map_writes: bool | None = None
+    """Whether the webhook may write ConfigMaps. Default: no (yes in ``strict``); ``config-map`` then falls back to ``annotation``."""
+    init_image: str = "busybox:1.38.0"
+    """Image of the container that writes the file in ``init-container`` delivery."""
+    verify_image: str = "google/cloud-sdk:572.0.0-slim"
+    """Image of the verify container."""
+
+
+class Aws(_Section, frozen=True):
+    """AWS: AssumeRoleWithWebIdentity through environment variables."""
+
+    enabled: bool = True
+    """Switched off here, no annotation switches it on."""
+    default_audience: str = "sts.amazonaws.com"
+    """Audience of the token where no object names one."""
+    verify_image: str = "amazon/aws-cli:2.35.4"
+    """Image of the verify container."""
+
+
+class Az(_Section, frozen=True):
+    """Azure: federated identity credentials through environment variables."""
+
+    enabled: bool = True
+    """Switched off here, no annotation switches it on."""
+    default_audience: str = "api://AzureADTokenExchange"
+    """Audience of the token where no object names one."""
+    verify_image: str = "mcr.microsoft.com/azure-cli:2.84.0"
+    """Image of the verify container."""
+    authority_hosts: tuple[str, ...] = ()
+    """Host names, besides Microsoft's own, that an authority-host annotation may name without a warning: a pod sends its token there."""
+
+
+class Verify(_Section, frozen=True):
+    """The container that proves the identity before the pod starts (``better``; ``strict`` keeps the original's shape)."""
+
+    cpu: str = "250m"
+    """Request and limit, equal, so that a Guaranteed pod stays Guaranteed."""
+    memory: str = "512Mi"
+    """Request and limit; the cloud command lines need 150-300 MiB at start."""
+    run_as_user: int = 65532
+    """Numeric and not root, as the ``restricted`` Pod Security profile wants."""
+    timeout_seconds: int = 60
+    """For one attempt; there are three."""
+
+
+class Webhook(_Section, frozen=True):
+    """How the API server calls us: what ``vestibule render`` writes into the MutatingWebhookConfiguration."""
+
+    failure_policy: Literal["Ignore", "Fail"] = "Ignore"
+    """``Ignore``: pods start without identity while we are down. ``Fail``: they do not start."""
+    timeout_seconds: int = 5
+    """1 to 30. We answer, or shed, within half of it."""
+    reinvocation_policy: Literal["Never", "IfNeeded"] = "IfNeeded"
+    """``IfNeeded`` serves containers that later webhooks add; a second pass changes nothing else."""
+    namespace_selector: dict[str, str] = {}
+    """Labels a namespace must have; empty: all but the excluded ones."""
+    object_selector: dict[str, str] = {}
+    """Labels a pod must have; empty: all."""
+
+
+class Install(_Section, frozen=True):
+    """The objects ``vestibule render`` prints."""
+
+    name: str = "vestibule"
+    """Name of the Deployment, Service, ServiceAccount and roles."""
+    namespace: str = "vestibule-system"
+    """Where they live; never served by the webhook itself."""
+    image: str = "vestibule:latest"
+    """Image of the webhook; pin a digest in production."""
+    replicas: int = 2
+    """Every replica serves; 3 for clusters that must not notice a node loss during a rollout."""
+    cpu: str = "100m"
+    """Request; there is no CPU limit, because throttling shows as latency of every pod creation."""
+    memory: str = "128Mi"
+    """Request and limit."""
+    ca_bundle: str = ""
+    """Base64 PEM the API server verifies us with; empty: cert-manager injects it (see ``certificate``)."""
+    certificate: Literal["cert-manager", "secret", "service-ca"] = "cert-manager"
+    """Where the serving certificate comes from: cert-manager, a Secret you keep (``<name>-tls``), or OpenShift's service CA."""
+    guard: bool = True
+    """Add a ValidatingAdmissionPolicy that freezes the annotations we wrote on running pods."""
+    settings: str = ""
+    """Name of a ConfigMap with ``settings.toml`` to mount; empty: one is made from the current settings."""
+
+
+class Serving(_Section, frozen=True):
+    """Sockets, limits and files of the webhook process."""
+
+    addr: str = "0.0.0.0:8443"  # noqa: S104 - a webhook is called from outside its pod
+    """Where reviews are answered; ``[::]:8443`` serves IPv6 and IPv4."""
+    metrics_addr: str = "0.0.0.0:8080"  # noqa: S104 - scraped from outside its pod
+    """Where ``/metrics``, ``/healthz`` and ``/readyz`` are answered in plain HTTP; empty: nowhere."""
+    tls_cert: str = "/tls/tls.crt"
+    """Certificate chain, PEM; reloaded on change."""
+    tls_key: str = "/tls/tls.key"
+    """Private key, PEM; reloaded on change."""
+    tls_min_version: Literal["1.2", "1.3"] = "1.2"
+    """Lowest version spoken; 1.3 is preferred always."""
+    client_ca: str = ""
+    """PEM bundle; when set, only callers with a certificate from it are served."""
+    client_names: tuple[str, ...] = ()
+    """Names (common name or DNS) such a certificate must carry; empty: any."""
+    max_connections: int = 1000
+    """Open connections; above it requests are shed with 429 and ``Retry-After: 1``."""
+    max_inflight: int = 256
+    """Requests that wait for a lookup at the same time; above it they are shed."""
+    drain_seconds: float = 5.0
+    """How long we go on serving after SIGTERM while endpoints forget us."""
+    grace_seconds: float = 20.0
+    """How long requests in flight may take after that."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Lowest level that is logged."""
+    audit: bool = True
+    """One JSON line for every verdict on standard output."""
+
+
+class Settings(_Section, frozen=True):
+    """Everything an administrator can set."""
+
+    mode: Mode = "better"
+    """``better`` fixes the defects of what we replace and tells the user; ``strict`` gives the same pod and the same answer."""
+    mount_root: str = "/var/run/secrets/cwii.dev"
+    """Directory in the containers below which tokens appear."""
+    token_expiration_seconds: int = 3600
+    """Life of a token where no object says otherwise; raised to 600 when lower."""
+    max_token_expiration_seconds: int = 86400
+    """Longest life an annotation may ask for (``better``); longer asks are cut and told."""
+    native_annotations: bool = False
+    """Also understand the four GKE, EKS and Azure keys on their own."""
+    required: bool = False
+    """Refuse a pod that asks for an identity it cannot get, instead of a warning. Per object: ``cwii.dev/<cloud>-required``."""
+    on_invalid: Literal["warn", "refuse"] = "warn"
+    """What happens to a pod whose identity is malformed (an ARN that is none, a client id that is no GUID)."""
+    exclude: Exclude = Exclude()
+    """Pods that are never touched."""
+    gcp: Gcp = Gcp()
+    """Google Cloud."""
+    aws: Aws = Aws()
+    """AWS."""
+    az: Az = Az()
+    """Azure."""
+    verify: Verify = Verify()
+    """The verify container."""
+    webhook: Webhook = Webhook()
+    """How the API server calls us."""
+    install: Install = Install()
+    """What ``vestibule render`` prints."""
+    serving: Serving = Serving()
+    """The process."""
+
+    @property
+    def gcp_delivery(self) -> Delivery:
+        """The delivery in force."""
+        return self.gcp.delivery or ("config-map" if self.mode == "strict" else "annotation")
+
+    @property
+    def config_map_writes(self) -> bool:
+        """Whether ConfigMaps may be written."""
+        chosen = self.gcp.allow_config_map_writes
+        return self.mode == "strict" if chosen is None else chosen
+
+
+def parse(data: Any, place: str) -> Settings:
+    """Settings from decoded data; raises InvalidSettings with every problem, each with its path."""
+    try:
+        settings = msgspec.convert(data, Settings)
+    except msgspec.ValidationError as error:
+        text, _, path = str(error).partition(" - at `")
+        raise errors.InvalidSettings(
+            errors.Problem(place, path.rstrip("`").removeprefix("$").lstrip("."), text)
+        ) from error
+    found = problems(settings, place)
+    if found:
+        raise errors.InvalidSettings(*found)
+    return settings
+
+
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_IMAGE: Final = re.compile(r"[^\s]+")
+
+
+def problems(settings: Settings, place: str) -> list[errors.Problem]:
+    """What the types cannot say, all of it."""
+    found: list[errors.Problem] = []
+
+    def want(ok: bool, field: str, value: object, wanted: str) -> None:
+        if not ok:
+            found.append(errors.Problem(place, field, f"is {value!r}, want {wanted}"))
+
+    strict = settings.mode == "strict"
+    want(settings.mount_root.startswith("/") or strict, "mountRoot", settings.mount_root, "an absolute path")
+    top = settings.max_token_expiration_seconds
+    want(
+        MIN_TOKEN_SECONDS <= top <= API_MAX_TOKEN_SECONDS,
+        "maxTokenExpirationSeconds",
+        top,
+        f"{MIN_TOKEN_SECONDS} to {API_MAX_TOKEN_SECONDS}",
+    )
+    want(
+        strict or settings.token_expiration_seconds <= top,
+        "tokenExpirationSeconds",
+        settings.token_expiration_seconds,
+        f"at most maxTokenExpirationSeconds ({top})",
+    )
+    for index, glob in enumerate(settings.exclude.namespaces):
+        want(
+            selectors.is_name_glob(glob),
+            f"exclude.namespaces[{index}]",
+            glob,
+            "a namespace name, '*' allowed in it",
+        )
+    for name in ("gcp", "aws", "az"):
+        image = getattr(settings, name).verify_image
+        want(bool(_IMAGE.fullmatch(image)), f"{name}.verifyImage", image, "an image reference")
+    want(
+        bool(_IMAGE.fullmatch(settings.gcp.init_image)),
+        "gcp.initImage",
+        settings.gcp.init_image,
+        "an image reference",
+    )
+    for field, value in (
+        ("verify.cpu", settings.verify.cpu),
+        ("verify.memory", settings.verify.memory),
+        ("install.cpu", settings.install.cpu),
+        ("install.memory", settings.install.memory),
+    ):
+        want(quantity.is_positive(value), field, value, "a quantity above zero such as 250m or 512Mi")
+    want(
+        settings.verify.run_as_user > 0, "verify.runAsUser", settings.verify.run_as_user, "a user id above 0"
+    )
+    want(
+        settings.verify.timeout_seconds > 0,
+        "verify.timeoutSeconds",
+        settings.verify.timeout_seconds,
+        "a number above 0",
+    )
+    want(
+        1 <= settings.webhook.timeout_seconds <= 30,
+        "webhook.timeoutSeconds",
+        settings.webhook.timeout_seconds,
+        "1 to 30",
+    )
+    want(settings.install.replicas >= 1, "install.replicas", settings.install.replicas, "1 or more")
+    for field in ("name", "namespace"):
+        value = getattr(settings.install, field)
+        want(
+            bool(_DNS_LABEL.fullmatch(value)),
+            f"install.{field}",
+            value,
+            "a DNS label (lower case letters, digits, '-')",
+        )
+    serving = settings.serving
+    want(serving.max_connections >= 1, "serving.maxConnections", serving.max_connections, "1 or more")
+    want(serving.max_inflight >= 1, "serving.maxInflight", serving.max_inflight, "1 or more")
+    want(serving.drain_seconds >= 0, "serving.drainSeconds", serving.drain_seconds, "0 or more")
+    want(serving.grace_seconds >= 0, "serving.graceSeconds", serving.grace_seconds, "0 or more")
+    for field, addr in (("addr", serving.addr), ("metricsAddr", serving.metrics_addr or "127.0.0.1:0")):
+        want(
+            address(addr) is not None,
+            f"serving.{field}",
+            addr,
+            "HOST:PORT or [IPV6]:PORT with a numeric host",
+        )
+    return found
+
+
+_IPV4: Final = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})")
+
+
+def address(text: str) -> tuple[str, int] | None:
+    """``HOST:PORT`` or ``[IPV6]:PORT``; None when it is neither."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        return None
+    if host.startswith("[") and host.endswith("]") and ":" in host:
+        return host[1:-1], int(port)
+    match = _IPV4.fullmatch(host)
+    if match is None or any(int(part) > 255 for part in match.groups()):
+        return None
+    return host, int(port)
+
+
+DELIVERIES: Final[tuple[str, ...]] = get_args(Delivery)
+
+
+def delivery(text: str) -> Delivery | None:
+    """A delivery as people spell it (case, ``_`` for ``-``, or neither); None when it is none."""
+    folded = "".join(c.lower() if c.isascii() else c for c in text).replace("_", "-")
+    spelled: dict[str, Delivery] = {
+        "annotation": "annotation",
+        "config-map": "config-map",
+        "configmap": "config-map",
+        "init-container": "init-container",
+        "initcontainer": "init-container",
+    }
+    return spelled.get(folded)

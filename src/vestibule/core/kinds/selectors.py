@@ -1,0 +1,43 @@
+"""Anchored globs over names: ``*`` stands for any run of characters, everything else for itself.
+
+Matching is linear in the text for any number of stars; a tenant's or an administrator's pattern cannot stall us.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+_GLOB: Final = re.compile(r"[a-z0-9*]([-a-z0-9.*]*[a-z0-9*])?")
+
+
+def is_name_glob(text: str) -> bool:
+    """Whether the text is a Kubernetes object name in which ``*`` may stand."""
+    return len(text) <= 253 and _GLOB.fullmatch(text) is not None
+
+
+def matches(glob: str, text: str) -> bool:
+    """Whether the whole text fits the glob."""
+    first, *rest = glob.split("*")
+    if not rest:
+        return glob == text
+    if not text.startswith(first):
+        return False
+    *middle, last = rest
+    position = len(first)
+    for part in middle:
+        found = text.find(part, position)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return len(text) - len(last) >= position and text.endswith(last)
+
+
+def matcher(globs: Iterable[str]) -> Callable[[str], bool]:
+    """One test for many globs; exact names are looked up, only real globs are tried."""
+    exact = frozenset(glob for glob in globs if "*" not in glob)
+    patterns = tuple(glob for glob in globs if "*" in glob)
+    if not patterns:
+        return exact.__contains__
+    return lambda text: text in exact or any(matches(glob, text) for glob in patterns)

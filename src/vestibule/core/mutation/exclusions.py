@@ -1,0 +1,30 @@
+"""Pods that pass untouched, decided before anything is read. Each reason is one word for metrics and the audit line."""
+
+from __future__ import annotations
+
+from vestibule.core.admission.review import Request
+from vestibule.core.kinds import vocabulary
+from vestibule.core.mutation import needs
+from vestibule.core.mutation.policy import Policy
+
+
+def reason(request: Request, policy: Policy) -> str:
+    """Why this request is not looked at; empty when it is.
+
+    Mirror pods: the API server refuses a token volume on them, so a patch would hide the static pod.
+    Host-network pods: projected tokens work there, so they are served unless the settings say otherwise.
+    """
+    rules = policy.rules
+    if rules.create_only and (request.operation != "CREATE" or request.sub_resource):
+        return "not-a-create"
+    pod = request.object
+    if pod is None or not rules.exclusions:
+        return ""
+    annotations = pod.metadata.annotations
+    if annotations is not None and vocabulary.MIRROR_POD in annotations:
+        return "mirror-pod"
+    if policy.excluded(needs.names(request, pod, rules)[0]):
+        return "namespace-excluded"
+    if policy.settings.exclude.host_network and pod.spec.host_network:
+        return "host-network"
+    return ""

@@ -1,0 +1,139 @@
+"""What must be known about the cluster before a pod can be decided, as values without behaviour.
+
+A ``Source`` is one object whose annotations may count, cut down to what decisions need: a store may keep a hundred
+thousand of them. Equal annotations hash equal, and the hash is made once, so a decision can be remembered per set of
+sources instead of being made per pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from vestibule.core.kinds import gvk, vocabulary
+
+LevelName = Literal["pod", "owner", "serviceaccount", "namespace"]
+
+
+class OwnerRef(NamedTuple):
+    """One ``metadata.ownerReferences`` entry."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str = ""
+    controller: bool = False
+
+
+class Annotations:
+    """The annotations of one object that can matter; immutable, hashable by content, hash made once."""
+
+    __slots__ = ("_hash", "_map")
+
+    def __init__(self, annotations: Mapping[str, str]) -> None:
+        self._map = dict(annotations)
+        self._hash = hash(tuple(sorted(self._map.items())))
+
+    def get(self, key: str) -> str | None:
+        """The value, or None when the key is absent."""
+        return self._map.get(key)
+
+    def items(self) -> Iterable[tuple[str, str]]:
+        """Key and value pairs in the order of the object."""
+        return self._map.items()
+
+    def __bool__(self) -> bool:
+        return bool(self._map)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Annotations) and self._map == other._map)
+
+    def __repr__(self) -> str:
+        return f"Annotations({self._map!r})"
+
+
+NO_ANNOTATIONS: Final = Annotations({})
+
+
+class Source(NamedTuple):
+    """One object, cut down to what a decision needs."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+    annotations: Annotations = NO_ANNOTATIONS
+    owners: tuple[OwnerRef, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+def source(obj: Mapping[str, Any]) -> Source:
+    """Cut a whole object (decoded JSON or YAML) down to a Source.
+
+    Anything of the wrong type counts as absent: what comes from an API server is well-formed, and what comes from a
+    manifest is checked where it is read.
+    """
+    meta = obj.get("metadata")
+    meta = meta if isinstance(meta, Mapping) else {}
+    annotations = meta.get("annotations")
+    kept = (
+        vocabulary.relevant(
+            {k: v for k, v in annotations.items() if isinstance(k, str) and isinstance(v, str)}
+        )
+        if isinstance(annotations, Mapping)
+        else {}
+    )
+    kind = str(obj.get("kind", ""))
+    namespaced = gvk.BY_KIND[kind].namespaced if kind in gvk.BY_KIND else True
+    return Source(
+        kind=kind,
+        namespace=_text(meta, "namespace") if namespaced else "",
+        name=_text(meta, "name"),
+        uid=_text(meta, "uid"),
+        annotations=Annotations(kept) if kept else NO_ANNOTATIONS,
+        owners=owner_refs(meta.get("ownerReferences")),
+    )
+
+
+def owner_refs(raw: object) -> tuple[OwnerRef, ...]:
+    """``metadata.ownerReferences`` as values; malformed entries are left out."""
+    if not isinstance(raw, list):
+        return ()
+    return tuple(
+        OwnerRef(
+            _text(ref, "apiVersion"),
+            _text(ref, "kind"),
+            _text(ref, "name"),
+            _text(ref, "uid"),
+            ref.get("controller") is True,
+        )
+        for ref in raw
+        if isinstance(ref, Mapping)
+    )
+
+
+def _text(mapping: Mapping[str, Any], key: str) -> str:
+    value = mapping.get(key)
+    return value if isinstance(value, str) else ""
+
+
+class Level(NamedTuple):
+    """One level of precedence: which one, and the object whose annotations stand there."""
+
+    name: LevelName
+    source: Source
+
+
+class Facts(NamedTuple):
+    """Everything read for one pod: its levels from the strongest to the weakest, and what was found on the way."""
+
+    namespace: str
+    service_account: str
+    levels: tuple[Level, ...]
+    notes: tuple[str, ...] = ()
+    """What the walk met and passed over, told to the user: a foreign controller, an owner whose uid differs."""

@@ -1,0 +1,74 @@
+"""Claims: which identity a pod asks for, in words of no vocabulary and no SDK. Dialects make them, providers plan them."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from vestibule.core.kinds.config import Delivery
+from vestibule.core.kinds.vocabulary import Provider
+
+
+class VerifyAsk(msgspec.Struct, frozen=True):
+    """A container that proves the identity before the pod starts."""
+
+    image: str
+    enforce: bool
+
+
+class _Claim(msgspec.Struct, frozen=True, kw_only=True):
+    audience: str
+    """Audience of the projected token."""
+    expiration: int
+    """Life of the projected token in seconds."""
+    verify: VerifyAsk | None = None
+    required: bool = False
+    """Refuse the pod rather than let it run without this identity."""
+    include: tuple[str, ...] = ()
+    """Container name globs; empty: all."""
+    skip: tuple[str, ...] = ()
+    """Container name globs that are left alone."""
+
+
+class GcpClaim(_Claim, frozen=True):
+    """Google Cloud."""
+
+    pool_provider: str
+    """Full resource name of the workload identity provider: the audience Google's STS checks."""
+    service_account: str | None
+    delivery: Delivery
+
+    @property
+    def provider(self) -> Provider:
+        """Which cloud."""
+        return "gcp"
+
+
+class AwsClaim(_Claim, frozen=True):
+    """AWS."""
+
+    role_arn: str
+    region: str | None
+    session_name: str | None
+
+    @property
+    def provider(self) -> Provider:
+        """Which cloud."""
+        return "aws"
+
+
+class AzureClaim(_Claim, frozen=True):
+    """Azure."""
+
+    client_id: str
+    tenant_id: str
+    authority_host: str | None
+
+    @property
+    def provider(self) -> Provider:
+        """Which cloud."""
+        return "az"
+
+
+Claim: TypeAlias = GcpClaim | AwsClaim | AzureClaim

@@ -1,0 +1,1 @@
+"""Claims to plans. A provider knows no annotation key."""

@@ -1,0 +1,36 @@
+"""Azure: a federated identity credential. The SDKs exchange the token file with Entra ID themselves."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from vestibule.core.kinds import vocabulary
+from vestibule.core.mutation.identity import helpers, layouts
+from vestibule.core.mutation.identity.claim import AzureClaim
+from vestibule.core.mutation.identity.layouts import Layout
+from vestibule.core.mutation.identity.plan import Env, Plan
+from vestibule.core.mutation.identity.providers import tokens
+
+_STRONGER: Final = ("AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PATH")
+
+
+def plan(claim: AzureClaim, layout: Layout) -> Plan:
+    """Client, tenant, token file, and the authority where it is asked for."""
+    env = [
+        Env(vocabulary.ENV_AZURE_CLIENT_ID, claim.client_id, "identity"),
+        Env(vocabulary.ENV_AZURE_TENANT_ID, claim.tenant_id, "identity"),
+        Env(vocabulary.ENV_AZURE_TOKEN_FILE, layout.file("az", layouts.TOKEN_FILE), "source"),
+    ]
+    if claim.authority_host is not None:
+        env.append(Env(vocabulary.ENV_AZURE_AUTHORITY_HOST, claim.authority_host, "extra"))
+    base = Plan(
+        provider="az",
+        volumes=(tokens.volume("az", claim.audience, claim.expiration),),
+        mounts=(tokens.mount("az", layout),),
+        env=tuple(env),
+        stronger=_STRONGER,
+        include=claim.include,
+        skip=claim.skip,
+        required=claim.required,
+    )
+    return helpers.verified(base, claim.verify, layout, authority=claim.authority_host or "")

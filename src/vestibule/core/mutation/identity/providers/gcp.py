@@ -1,0 +1,119 @@
+"""Google Cloud: an external-account credentials file beside the token, delivered in one of three ways.
+
+``annotation``      the file is an annotation of the pod, shown by the same projected volume as the token: no write
+                    access, no extra container, nothing that outlives the pod.
+``config-map``      the file is a ConfigMap in the pod's namespace, written before the answer.
+``init-container``  the file is written by an init container into an emptyDir.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+
+from vestibule.core.kinds import vocabulary
+from vestibule.core.mutation.identity import helpers, layouts
+from vestibule.core.mutation.identity.claim import GcpClaim
+from vestibule.core.mutation.identity.layouts import Layout
+from vestibule.core.mutation.identity.plan import ConfigMap, Env, Mount, Plan, Volume
+from vestibule.core.mutation.identity.providers import tokens
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_CREDENTIALS_DIRECTORY: Final = "gcp-creds"
+
+
+def credentials(claim: GcpClaim, layout: Layout) -> str:
+    """The credentials file: compact, keys in alphabetical order, so that equal claims give equal bytes."""
+    content: dict[str, object] = {
+        "audience": claim.pool_provider,
+        "credential_source": {"file": layout.file("gcp", layouts.TOKEN_FILE)},
+        "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+        "token_info_url": "https://sts.googleapis.com/v1/introspect",
+        "token_url": "https://sts.googleapis.com/v1/token",
+        "type": "external_account",
+    }
+    if claim.service_account is not None:
+        account = quote(claim.service_account, safe="@") if layout.escape_dollar else claim.service_account
+        content["service_account_impersonation_url"] = (
+            f"https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/{account}:generateAccessToken"
+        )
+    return _encode(content).decode()
+
+
+def plan(claim: GcpClaim, layout: Layout) -> Plan:
+    """The token, the credentials file, and the variable that names the file."""
+    text = credentials(claim, layout)
+    delivery = claim.delivery
+    notes: tuple[str, ...] = ()
+    if delivery == "init-container" and layout.windows:
+        delivery = "annotation"
+        notes = (
+            "gcp: init-container delivery needs a shell that Windows pods lack; delivered as annotation",
+        )
+    directory = "gcp" if delivery == "annotation" else _CREDENTIALS_DIRECTORY
+    file = layout.file(directory, layouts.CREDENTIALS_FILE)
+    env = [Env(vocabulary.ENV_GOOGLE_CREDENTIALS, file, "source")]
+    if layout.gcloud:
+        env.append(Env(vocabulary.ENV_CLOUDSDK_CREDENTIALS, file, "extra"))
+    base = Plan(
+        provider="gcp",
+        volumes=(tokens.volume("gcp", claim.audience, claim.expiration),),
+        mounts=(tokens.mount("gcp", layout),),
+        env=tuple(env),
+        include=claim.include,
+        skip=claim.skip,
+        required=claim.required,
+        notes=notes,
+    )
+    if delivery == "annotation":
+        base = _by_annotation(base, claim, text)
+    else:
+        mount = Mount(layouts.GCP_CREDENTIALS_VOLUME, layout.directory(_CREDENTIALS_DIRECTORY))
+        base = base._replace(mounts=(*base.mounts, mount))
+        base = (
+            _by_config_map(base, claim, text, layout)
+            if delivery == "config-map"
+            else _by_writer(base, text, layout)
+        )
+    return helpers.verified(base, claim.verify, layout)
+
+
+def _by_annotation(base: Plan, claim: GcpClaim, text: str) -> Plan:
+    file = {
+        "path": layouts.CREDENTIALS_FILE,
+        "fieldRef": {"fieldPath": f"metadata.annotations['{vocabulary.GCP_CREDENTIALS}']"},
+    }
+    volume = tokens.volume("gcp", claim.audience, claim.expiration, {"downwardAPI": {"items": [file]}})
+    return base._replace(volumes=(volume,), annotations=((vocabulary.GCP_CREDENTIALS, text),))
+
+
+def _by_config_map(base: Plan, claim: GcpClaim, text: str, layout: Layout) -> Plan:
+    by_content = layout.config_maps == "by-content"
+    name = f"{layouts.GCP_CREDENTIALS_VOLUME}-{_digest(claim, text, by_content=by_content)}"
+    items = [{"key": layouts.CREDENTIALS_FILE, "path": layouts.CREDENTIALS_FILE}]
+    volume = Volume(layouts.GCP_CREDENTIALS_VOLUME, {"configMap": {"name": name, "items": items}})
+    body: dict[str, object] = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": {vocabulary.MANAGED_BY: "cwii"}},
+        "data": {layouts.CREDENTIALS_FILE: text},
+    }
+    if by_content:
+        body["immutable"] = True
+    return base._replace(volumes=(*base.volumes, volume), config_map=ConfigMap(name, body, "cwii"))
+
+
+def _by_writer(base: Plan, text: str, layout: Layout) -> Plan:
+    size: dict[str, str] = {"sizeLimit": "1Mi"} if layout.helpers == "restricted" else {}
+    volume = Volume(layouts.GCP_CREDENTIALS_VOLUME, {"emptyDir": size})
+    return base._replace(volumes=(*base.volumes, volume), helpers=(helpers.writer(text, layout),))
+
+
+def _digest(claim: GcpClaim, text: str, *, by_content: bool) -> str:
+    if by_content:
+        return hashlib.sha256(text.encode()).hexdigest()[:40]  # 160 bits: no one grinds a neighbour's name
+    identity = f"{claim.pool_provider}\0{claim.service_account or ''}"
+    return hashlib.sha256(identity.encode()).hexdigest()[:12]

@@ -1,0 +1,32 @@
+"""The projected token that every cloud starts from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vestibule.core.kinds.vocabulary import Provider
+from vestibule.core.mutation.identity import layouts
+from vestibule.core.mutation.identity.plan import Mount, Volume
+
+
+def source(audience: str, expiration: int) -> dict[str, Any]:
+    """The token as a source of a projected volume."""
+    return {
+        "serviceAccountToken": {
+            "audience": audience,
+            "expirationSeconds": expiration,
+            "path": layouts.TOKEN_FILE,
+        }
+    }
+
+
+def volume(provider: Provider, audience: str, expiration: int, *more: dict[str, Any]) -> Volume:
+    """The volume: the token, and what else should stand beside it in one directory."""
+    return Volume(
+        layouts.token_volume(provider), {"projected": {"sources": [source(audience, expiration), *more]}}
+    )
+
+
+def mount(provider: Provider, layout: layouts.Layout) -> Mount:
+    """Where containers see it."""
+    return Mount(layouts.token_volume(provider), layout.directory(provider))

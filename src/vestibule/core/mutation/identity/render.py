@@ -1,0 +1,111 @@
+"""Plans as ready JSON pieces, made once per set of plans and used for every pod that gets them.
+
+The common container shares no name and no path with what we add; for it the operations are joined once and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from vestibule.core.admission import patch
+from vestibule.core.mutation.identity.plan import Env, Mount, Plan, Volume
+
+_KEPT_POSITIONS: Final = 16
+"""Containers beyond this position are rare; their operations are made anew, so that memory stays bounded."""
+
+
+class EnvPiece(NamedTuple):
+    """A variable and its JSON."""
+
+    env: Env
+    json: bytes
+
+
+class MountPiece(NamedTuple):
+    """A mount and its JSON."""
+
+    mount: Mount
+    json: bytes
+
+
+class Pieces(NamedTuple):
+    """One plan in pieces."""
+
+    plan: Plan
+    mounts: tuple[MountPiece, ...]
+    env: tuple[EnvPiece, ...]
+
+
+def pieces(plan: Plan) -> Pieces:
+    """Render what goes into containers."""
+    return Pieces(
+        plan,
+        tuple(MountPiece(mount, patch.render(mount.body())) for mount in plan.mounts),
+        tuple(EnvPiece(env, patch.render({"name": env.name, "value": env.value})) for env in plan.env),
+    )
+
+
+class Bundle:
+    """All plans of a pod, in planning order."""
+
+    __slots__ = (
+        "_ops",
+        "env_names",
+        "filtered",
+        "helpers",
+        "mount_paths",
+        "mount_volumes",
+        "parts",
+        "providers",
+        "volumes",
+    )
+
+    def __init__(self, parts: Sequence[Pieces]) -> None:
+        self.parts = tuple(parts)
+        self.providers = tuple(part.plan.provider for part in parts)
+        volumes: dict[str, Volume] = {}
+        for part in parts:
+            for volume in part.plan.volumes:
+                volumes.setdefault(volume.name, volume)
+        self.volumes = {name: patch.render(volume.body()) for name, volume in volumes.items()}
+        ordered = sorted(
+            (helper for part in parts for helper in part.plan.helpers), key=lambda helper: helper.order
+        )
+        self.helpers = {helper.name: patch.render(helper.body) for helper in ordered}
+        self.env_names = frozenset(
+            name for part in parts for name in (*(piece.env.name for piece in part.env), *part.plan.stronger)
+        )
+        self.mount_volumes = frozenset(piece.mount.volume for part in parts for piece in part.mounts)
+        self.mount_paths = frozenset(piece.mount.path for part in parts for piece in part.mounts)
+        self.filtered = any(part.plan.include or part.plan.skip for part in parts)
+        self._ops: dict[tuple[str, int, bool, bool], bytes] = {}
+
+    def container(self, field: str, index: int, *, has_mounts: bool, has_env: bool) -> bytes:
+        """Operations that give one container everything."""
+        key = (field, index, has_mounts, has_env)
+        ops = self._ops.get(key)
+        if ops is None:
+            ops = operations(
+                field,
+                index,
+                [piece.json for part in self.parts for piece in part.mounts],
+                [piece.json for part in self.parts for piece in part.env],
+                has_mounts=has_mounts,
+                has_env=has_env,
+            )
+            if index < _KEPT_POSITIONS:
+                self._ops[key] = ops
+        return ops
+
+
+def operations(
+    field: str, index: int, mounts: Iterable[bytes], env: Iterable[bytes], *, has_mounts: bool, has_env: bool
+) -> bytes:
+    """Operations on one container: mounts, then environment."""
+    base = f"/spec/{field}/{index}"
+    parts = (
+        patch.additions(f"{base}/volumeMounts", mounts, exists=has_mounts),
+        patch.additions(f"{base}/env", env, exists=has_env),
+    )
+    return b",".join(part for part in parts if part)

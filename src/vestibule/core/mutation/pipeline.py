@@ -1,0 +1,51 @@
+"""The decision. Two calls, both pure: ``early`` before anything is read, ``decide`` with the facts.
+
+Between them somebody drives ``needs.questions``. Refusals and skips are values; what is raised is a fault.
+"""
+
+from __future__ import annotations
+
+from vestibule import errors
+from vestibule.core.admission import verdict as verdicts
+from vestibule.core.admission.review import Request
+from vestibule.core.mutation import exclusions, needs
+from vestibule.core.mutation.facts import Facts
+from vestibule.core.mutation.identity import stage
+from vestibule.core.mutation.policy import Policy
+
+FAILED = "mutation failed"
+"""The original's whole explanation, kept where the original is asked for."""
+
+
+def early(request: Request, policy: Policy) -> verdicts.Verdict | None:
+    """What can be said without reading anything; None: read the facts, then ``decide``.
+
+    Raises MalformedReview (422) for a review of a pod that holds none.
+    """
+    rules = policy.rules
+    if request.kind.kind != "Pod":
+        if rules.create_only:
+            return verdicts.skipped("not-a-pod")
+        raise errors.MalformedReview(422, f"is {request.kind.kind!r}, want 'Pod'", "request.kind.kind")
+    reason = exclusions.reason(request, policy)
+    if reason:
+        return verdicts.skipped(reason)
+    if request.object is None:
+        if rules.faults_refuse:
+            return failed()
+        raise errors.MalformedReview(422, "is missing, want a Pod", "request.object")
+    if not rules.default_names and "" in needs.names(request, request.object, rules):
+        return failed()
+    return None
+
+
+def decide(request: Request, facts: Facts, policy: Policy) -> verdicts.Verdict:
+    """The verdict over a pod, given what was read for it; ``early`` has passed."""
+    if request.object is None:
+        raise errors.MalformedReview(422, "is missing, want a Pod", "request.object")
+    return stage.run(request.object, facts, policy)
+
+
+def failed() -> verdicts.Verdict:
+    """The original's answer to every fault."""
+    return verdicts.refused(FAILED, code=0, reason="fault")

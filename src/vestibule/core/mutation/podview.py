@@ -1,0 +1,87 @@
+"""The lists of a pod spec, decoded only when something is to be injected, and only the fields that decide.
+
+``None`` means that the list is absent or null, which is not the same as empty: a patch must create the one and append
+to the other.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from vestibule import errors
+from vestibule.core.admission import review
+from vestibule.core.kinds import vocabulary
+
+
+class EnvVar(msgspec.Struct, gc=False):
+    """One environment entry; ``value`` is None where it comes from elsewhere."""
+
+    name: str
+    value: str | None = None
+
+
+class VolumeMount(msgspec.Struct, gc=False, rename="camel"):
+    """One mount."""
+
+    name: str
+    mount_path: str
+
+
+class Container(msgspec.Struct, gc=False, rename="camel"):
+    """A container or init container."""
+
+    name: str
+    env: list[EnvVar] | None = None
+    volume_mounts: list[VolumeMount] | None = None
+
+
+class Volume(msgspec.Struct, gc=False):
+    """A volume; its source is looked at only when the name is one of ours."""
+
+    name: str
+
+
+class PodView(msgspec.Struct, gc=False):
+    """The three lists."""
+
+    volumes: list[Volume] | None
+    containers: list[Container]
+    init_containers: list[Container] | None
+
+
+_volumes = msgspec.json.Decoder(list[Volume] | None).decode
+_containers = msgspec.json.Decoder(list[Container] | None).decode
+_ABSENT: Final = b""
+
+
+def view(spec: review.PodSpec) -> PodView:
+    """Decode the lists; raises MalformedReview (422) when one has the wrong shape."""
+    volumes, containers, inits = bytes(spec.volumes), bytes(spec.containers), bytes(spec.init_containers)
+    field = "spec.volumes"
+    try:
+        decoded_volumes = _volumes(volumes) if volumes else None
+        field = "spec.containers"
+        decoded_containers = (_containers(containers) if containers else None) or []
+        field = "spec.initContainers"
+        decoded_inits = _containers(inits) if inits else None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise errors.MalformedReview(422, str(error), f"request.object.{field}") from error
+    return PodView(decoded_volumes, decoded_containers, decoded_inits)
+
+
+def raw_list(raw: msgspec.Raw) -> list[dict[str, object]]:
+    """A list in full, for the rare case that contents must be compared."""
+    return msgspec.json.decode(raw, type=list[dict[str, object]] | None) or [] if bytes(raw) else []
+
+
+def is_windows(spec: review.PodSpec) -> bool:
+    """Whether the pod runs on Windows: it says so itself, or its node selector does."""
+    if spec.os is not None and spec.os.name:
+        return spec.os.name == "windows"
+    selector = spec.node_selector
+    return selector is not None and "windows" in (
+        selector.get(vocabulary.OS_LABEL),
+        selector.get(vocabulary.OS_LABEL_BETA),
+    )

@@ -1,0 +1,1 @@
+"""Keys and certificates as PEM in memory, never in files."""

@@ -1,0 +1,105 @@
+"""Every exception of ours, classed by what the caller should do.
+
+::
+
+    VestibuleError
+    ├── InvalidInput            tell the user: the input is wrong, all problems at once
+    │   ├── MalformedReview     the bytes are no AdmissionReview (carries the HTTP status)
+    │   └── InvalidSettings     the settings file, a flag or a variable
+    ├── Unavailable             try again soon: a passing fault
+    │   ├── LookupFailed        an object could not be read, which is never the same as "it has no annotations"
+    │   └── Overloaded          more work than we take
+    ├── Forbidden               the cluster does not let us; a human must act
+    ├── Conflict                somebody else owns that field
+    └── MissingExtra            an optional dependency is not installed
+
+Messages start lower case and end without a period; values are fields.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = [
+    "Conflict",
+    "Forbidden",
+    "InvalidInput",
+    "InvalidSettings",
+    "LookupFailed",
+    "MalformedReview",
+    "MissingExtra",
+    "Overloaded",
+    "Problem",
+    "Unavailable",
+    "VestibuleError",
+]
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong: where, what stands there, what is wanted."""
+
+    place: str
+    """File and line, object, or flag."""
+    field: str
+    """Path inside the place; empty when the place says it all."""
+    text: str
+    """What stands there and what is wanted."""
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in self if part)
+
+
+class VestibuleError(Exception):
+    """Root of the tree; never raised itself."""
+
+
+class InvalidInput(VestibuleError):
+    """The user's input is wrong. ``problems`` holds all of them, not the first."""
+
+    def __init__(self, *problems: Problem) -> None:
+        self.problems = problems
+        super().__init__("\n".join(str(problem) for problem in problems))
+
+
+class MalformedReview(InvalidInput):
+    """The body is no AdmissionReview we can answer; ``status`` is the HTTP status to send."""
+
+    def __init__(self, status: int, text: str, field: str = "") -> None:
+        self.status = status
+        super().__init__(Problem("AdmissionReview", field, text))
+
+
+class InvalidSettings(InvalidInput):
+    """A settings file, flag or environment variable that cannot be used."""
+
+
+class Unavailable(VestibuleError):
+    """A passing fault; the same request may succeed in a second."""
+
+
+class LookupFailed(Unavailable):
+    """An object could not be read."""
+
+    def __init__(self, what: str, cause: str) -> None:
+        self.what = what
+        self.cause = cause
+        super().__init__(f"reading {what} failed: {cause}")
+
+
+class Overloaded(Unavailable):
+    """More work is waiting than we take."""
+
+
+class Forbidden(VestibuleError):
+    """The cluster refuses us the right to do this."""
+
+
+class Conflict(VestibuleError):
+    """Another field manager owns what we wanted to write."""
+
+
+class MissingExtra(VestibuleError):
+    """An optional dependency is missing; the message holds the command that installs it."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs the '{extra}' extra: pip install 'vestibule[{extra}]'")
