@@ -21,7 +21,7 @@ from itertools import cycle
 
 import msgspec
 
-from bench import fixtures
+from bench import fixtures, processes
 from bench.connection import Connection
 
 SPIN = 0.000_2
@@ -35,6 +35,8 @@ TOO_MANY = 200
 class Plan(msgspec.Struct, kw_only=True):
     mode: str
     port: int
+    pid: int
+    """The server's process, whose processor time is read."""
     trust: str
     """Path of the certificate to trust."""
     shape: str
@@ -60,32 +62,40 @@ class Report(msgspec.Struct, kw_only=True):
     p99: float
     worst: float
     """Latencies in ms."""
-    cpu: float
-    """Share of a core the loader used: near 1 it may be the limit."""
+    server_cpu: float
+    loader_cpu: float
+    """Shares of a core used in the measured time; a loader near 1 may be the limit."""
 
 
 class Tally:
-    """Latencies and errors since the end of the warm-up."""
+    """Latencies, errors and processor time since the end of the warm-up."""
 
-    def __init__(self) -> None:
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
         self.latencies: list[float] = []
-        self.errors = 0
         self.broken = 0
+        self.restart()
 
     def restart(self) -> None:
         self.latencies.clear()
         self.errors = 0
+        self._began, self._own = time.perf_counter(), time.process_time()
+        self._server = processes.cpu_seconds(self._pid)
 
-    def report(self, seconds: float, cpu: float) -> Report:
+    def report(self, seconds: float | None = None) -> Report:
+        """`seconds` is the time the requests were spread over, where that is not the time since `restart`."""
+        took, own = time.perf_counter() - self._began, time.process_time() - self._own
+        server = processes.cpu_seconds(self._pid) - self._server
         ordered = sorted(self.latencies)
         return Report(
             requests=len(ordered),
-            seconds=seconds,
+            seconds=seconds or took,
             errors=self.errors,
             p50=_quantile(ordered, 0.50),
             p99=_quantile(ordered, 0.99),
             worst=_quantile(ordered, 1.0),
-            cpu=cpu,
+            server_cpu=server / took,
+            loader_cpu=own / took,
         )
 
 
@@ -131,7 +141,7 @@ def requests(plan: Plan) -> list[bytes]:
 
 
 def closed(plan: Plan) -> Report:
-    tally = Tally()
+    tally = Tally(plan.pid)
     fleet = Fleet(plan, tally)
     upcoming = cycle(requests(plan))
     clock = time.perf_counter
@@ -139,7 +149,7 @@ def closed(plan: Plan) -> Report:
     for connection in list(fleet.members.values()):
         connection.send(next(upcoming), clock())
     begin, end = start + plan.warmup, start + plan.warmup + plan.seconds
-    warming, used, now = True, time.process_time(), start
+    warming, now = True, start
     while now < end:
         ready = fleet.epoll.poll(PATIENCE)
         if not ready:
@@ -160,8 +170,8 @@ def closed(plan: Plan) -> Report:
         now = clock()
         if warming and now >= begin:
             tally.restart()
-            warming, begin, used = False, now, time.process_time()
-    return tally.report(now - begin, (time.process_time() - used) / (now - begin))
+            warming = False
+    return tally.report()
 
 
 def due_times(plan: Plan) -> Iterator[float]:
@@ -172,7 +182,7 @@ def due_times(plan: Plan) -> Iterator[float]:
 
 
 def opened(plan: Plan) -> Report:
-    tally = Tally()
+    tally = Tally(plan.pid)
     fleet = Fleet(plan, tally)
     upcoming = cycle(requests(plan))
     clock = time.perf_counter
@@ -181,7 +191,8 @@ def opened(plan: Plan) -> Report:
     counted_from = start + plan.warmup
     idle = deque(fleet.members.values())
     late: deque[float] = deque()
-    busy, used = 0, time.process_time()
+    busy = 0
+    tally.restart()
     deadline = schedule[-1] + PATIENCE
     while (schedule or late or busy) and clock() < deadline:
         now = clock()
@@ -205,7 +216,7 @@ def opened(plan: Plan) -> Report:
             busy -= 1
             idle.append(connection)
     tally.errors += busy + len(late) + len(schedule)
-    return tally.report(plan.seconds, (time.process_time() - used) / (clock() - start))
+    return tally.report(plan.seconds)
 
 
 def _ready(epoll: select.epoll, wait: float, plan: Plan) -> list[tuple[int, int]]:
@@ -217,10 +228,9 @@ def _ready(epoll: select.epoll, wait: float, plan: Plan) -> list[tuple[int, int]
 
 def churned(plan: Plan) -> Report:
     """`connections` connections one after the other, one request on each."""
-    tally = Tally()
+    tally = Tally(plan.pid)
     trust = ssl.create_default_context(cafile=plan.trust)
     upcoming = cycle(requests(plan))
-    began, used = time.perf_counter(), time.process_time()
     for _ in range(plan.connections):
         now = time.perf_counter()
         connection = Connection(plan.port, trust)
@@ -230,8 +240,7 @@ def churned(plan: Plan) -> Report:
         finally:
             connection.close()
         tally.latencies.append(time.perf_counter() - now)
-    took = time.perf_counter() - began
-    return tally.report(took, (time.process_time() - used) / took)
+    return tally.report()
 
 
 def _quantile(ordered: list[float], share: float) -> float:

@@ -68,7 +68,10 @@ class Loader:
         if not lua.exists():
             lua.write_text(wrk.script(fixtures.bodies(target.shape, target.seed)))
         command = wrk.command(self.tool, target.port, connections, seconds, lua)
-        output, server = self._run(command, b"", target, seconds + 30)
+        cpu, began = processes.cpu_seconds(target.child.process.pid), time.perf_counter()
+        output = self._run(command, b"", seconds + 30)
+        took = time.perf_counter() - began
+        server = (processes.cpu_seconds(target.child.process.pid) - cpu) / took
         try:
             found = wrk.parse(output.decode())
         except wrk.Failed as problem:
@@ -98,6 +101,7 @@ class Loader:
         plan = loader.Plan(
             mode=mode,
             port=target.port,
+            pid=target.child.process.pid,
             trust=str(target.trust),
             shape=target.shape,
             seed=target.seed,
@@ -109,14 +113,20 @@ class Loader:
             spin=self.split.server is not None,
         )
         command = processes.python("bench.loader")
-        output, server = self._run(command, msgspec.json.encode(plan), target, seconds + warmup + 60)
+        output = self._run(command, msgspec.json.encode(plan), seconds + warmup + 60)
         report = msgspec.json.decode(output, type=loader.Report)
-        rate_seen = report.requests / report.seconds
-        return Load(report.requests, rate_seen, report.p50, report.p99, report.errors, server, report.cpu)
+        return Load(
+            requests=report.requests,
+            per_second=report.requests / report.seconds,
+            p50=report.p50,
+            p99=report.p99,
+            errors=report.errors,
+            server_cpu=report.server_cpu,
+            loader_cpu=report.loader_cpu,
+        )
 
-    def _run(self, command: list[str], stdin: bytes, target: Target, limit: float) -> tuple[bytes, float]:
-        """Output and the share of a core the server used. Raises Failed with what the loader said."""
-        cpu, began = target.child.cpu_seconds(), time.perf_counter()
+    def _run(self, command: list[str], stdin: bytes, limit: float) -> bytes:
+        """What the loader printed. Raises Failed with its last words."""
         with cores.pinned(self.split.loader):
             try:
                 done = subprocess.run(
@@ -130,8 +140,7 @@ class Loader:
                 )
             except subprocess.TimeoutExpired as problem:
                 raise Failed(f"loader did not end in {limit:g} s") from problem
-        took = time.perf_counter() - began
         if done.returncode != 0:
             words = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
             raise Failed(f"loader failed: {words[-1][:200]}")
-        return done.stdout, (target.child.cpu_seconds() - cpu) / took
+        return done.stdout

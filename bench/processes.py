@@ -42,15 +42,16 @@ class Child:
                 return int(line.split()[1]) / 1024
         raise Unavailable("process has ended")
 
-    def cpu_seconds(self) -> float:
-        """User and system time used so far, in steps of 10 ms."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     def last_words(self) -> str:
         """The last line of its log that is not blank, for an error text."""
         lines = self.log.read_text(errors="replace").split("\n")
         return next((line.strip()[-300:] for line in reversed(lines) if line.strip()), "it said nothing")
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time a process used so far, in steps of 10 ms."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -7,7 +7,7 @@
     │   ├── MalformedReview     the bytes are no AdmissionReview (carries the HTTP status)
     │   └── InvalidSettings     the settings file, a flag or a variable
     ├── Unavailable             try again soon: a passing fault
-    │   ├── LookupFailed        an object could not be read, which is never the same as "it has no annotations"
+    │   ├── LookupFailed        an object could not be read; never the same as "it has no annotations"
     │   └── Overloaded          more work than we take
     ├── Forbidden               the cluster does not let us; a human must act
     ├── Conflict                somebody else owns that field

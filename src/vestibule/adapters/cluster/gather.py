@@ -1,7 +1,8 @@
-"""Drives the questions of ``core/mutation/needs``: from the cache without a pause, and on a miss by one live read each.
+"""Drives the questions of ``core/mutation/needs``: from the cache without a pause, and on a miss by one
+live read each.
 
-A read that fails is an error, never "no annotations". A miss is answered by whoever holds the truth, so an object
-created a millisecond before its pod is not overlooked.
+A read that fails is an error, never "no annotations". A miss is answered by whoever holds the truth, so an
+object created a millisecond before its pod is not overlooked.
 """
 
 from __future__ import annotations

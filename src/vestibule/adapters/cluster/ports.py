@@ -37,7 +37,8 @@ class Reader(Protocol):
     async def get(self, kind: Kind, namespace: str, name: str) -> Source | None:
         """The object, or None when it does not exist.
 
-        Raises LookupFailed when it could not be read (the object may exist) and Forbidden when we may not read it.
+        Raises LookupFailed when it could not be read (the object may exist) and Forbidden when we may not
+        read it.
         """
         ...
 

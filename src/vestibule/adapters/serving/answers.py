@@ -1,6 +1,7 @@
 """Responses as bytes: rendered heads, remembered by shape, and the engine's own refusals, rendered once.
 
-No decision is taken here. Every answer goes out as one ``bytes`` in one write; a head costs one cache look-up.
+No decision is taken here. Every answer goes out as one ``bytes`` in one write; a head costs one cache
+look-up.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ BUSY: Final = HttpResponse(429, b"too many requests, try again", _TEXT, retry_af
 
 
 def render(response: HttpResponse, connection: str, *, bodiless: bool = False) -> bytes:
-    """The response as it goes onto the wire; ``bodiless`` for HEAD, whose length is still that of the body."""
+    """The response as it goes onto the wire; ``bodiless`` for HEAD, whose length is still that of the
+    body."""
     body = response.body
     head = _head(response.status, response.content_type, response.retry_after, connection)
     if response.status == HTTPStatus.NO_CONTENT:

@@ -1,6 +1,7 @@
 """How much of everything one server takes before it refuses, each with its unit, default and reason.
 
-Numbers only; they are enforced by ``reader`` (sizes), ``protocol`` (times, running handlers) and ``server`` (sockets).
+Numbers only; they are enforced by ``reader`` (sizes), ``protocol`` (times, running handlers) and ``server``
+(sockets).
 """
 
 from __future__ import annotations
@@ -17,20 +18,23 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The bounds of one server; the defaults fit an admission webhook behind kube-apiserver."""
 
     body: int = 7 * _MIB
-    """Bytes of one request body; 413 above. 7 MiB: two objects of 3 MiB (old and new) and 1 MiB of envelope."""
+    """Bytes of one request body; 413 above. 7 MiB: two objects of 3 MiB (old and new) and 1 MiB of
+    envelope."""
 
     headers: int = 32 * _KIB
-    """Bytes of one request head; 431 above. 32 KiB: kube-apiserver sends 200 bytes, proxies add a few kilobytes."""
+    """Bytes of one request head; 431 above. 32 KiB: kube-apiserver sends 200 bytes, proxies add a few
+    kilobytes."""
 
     header_count: int = 100
     """Header fields of one request; 431 above. 100: kube-apiserver sends six."""
 
     buffered: int = 64 * _MIB
-    """Bytes of half-read bodies over all connections; 429 above. 64 MiB: keeps `connections` x `body` out of reach."""
+    """Bytes of half-read bodies over all connections; 429 above. 64 MiB: keeps `connections` x `body`
+    out of reach."""
 
     pipeline: int = 32
-    """Requests waiting on one connection; those above are dropped and the connection closed after the waiting ones.
-    32: no client of ours pipelines, the bound only caps what one read can queue."""
+    """Requests waiting on one connection; those above are dropped and the connection closed after the
+    waiting ones. 32: no client of ours pipelines, the bound only caps what one read can queue."""
 
     header_seconds: float = 5.0
     """From the first byte of a request to the end of its head. 5 s: a head is one packet."""
@@ -42,26 +46,24 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """From accept to the end of the TLS handshake. 10 s: the patience of kube-apiserver itself."""
 
     idle_seconds: float = 120.0
-    """Between two requests. 120 s: kube-apiserver drops idle connections at 90 s and must always be the first to,
-    because a request that meets our close is lost, not retried."""
+    """Between two requests. 120 s: kube-apiserver drops idle connections at 90 s and must always be the
+    first to, because a request that meets our close is lost, not retried."""
 
     write_seconds: float = 10.0
-    """For a slow reader to take what is buffered, and for a TLS peer to confirm a close. 10 s: as for bodies."""
-
-    linger_seconds: float = 1.0
-    """How long a refused plain-text peer may go on sending after the last answer before the socket is closed: closing
-    over unread bytes would reset the connection and lose the answer. 1 s: far above any round trip."""
+    """For a slow reader to take what is buffered, and for a TLS peer to confirm a close. 10 s: as for
+    bodies."""
 
     connections: int = 512
-    """Open connections served (the soft limit); those above get 429 with a close, above twice as many are closed at
-    accept. 512: 25 idle ones from each of several API servers, and bursts of new ones."""
+    """Open connections served (the soft limit); those above get 429 with a close, above twice as many are
+    closed at accept. 512: 25 idle ones from each of several API servers, and bursts of new ones."""
 
     inflight: int = 256
     """Asynchronous handlers running at once; 429 above. 256: each is a live read from the API server."""
 
     deadline_seconds: float = 5.0
-    """Time to answer when the request names no usable `?timeout=`. 5 s: half of the API server's default of 10 s."""
+    """Time to answer when the request names no usable `?timeout=`. 5 s: half of the API server's default
+    of 10 s."""
 
     lag_shed_seconds: float = 1.0
-    """Delay of the event loop above which requests get 429 until it is back. 1 s: an answer later than that has
-    used up the deadline of a caller with a timeout of two seconds."""
+    """Delay of the event loop above which requests get 429 until it is back. 1 s: an answer later than that
+    has used up the deadline of a caller with a timeout of two seconds."""

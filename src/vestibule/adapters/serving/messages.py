@@ -1,7 +1,8 @@
 """What passes between the HTTP engine and the application: one request in, one response out.
 
 Values only; reading them off the wire is ``reader``, writing them onto it is ``answers``.
-Both are msgspec structs outside the garbage collector's lists: they hold no cycle, and one of each is made per call.
+Both are msgspec structs outside the garbage collector's lists: they hold no cycle, and one of each is made
+per call.
 """
 
 from __future__ import annotations
@@ -42,4 +43,5 @@ class HttpResponse(msgspec.Struct, frozen=True, gc=False):
 
 
 Handler = Callable[[HttpRequest], HttpResponse | Coroutine[Any, Any, HttpResponse]]
-"""Answers at once (the hot path: no task is made) or with a coroutine that is bounded by the request's deadline."""
+"""Answers at once (the hot path: no task is made) or with a coroutine that is bounded by the request's
+deadline."""

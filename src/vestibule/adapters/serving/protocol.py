@@ -1,10 +1,11 @@
-"""One connection: reads requests, has them answered in order, and is never waited for longer than the limits allow.
+"""One connection: reads requests, has them answered in order, and is never waited for longer than the
+limits allow.
 
 Parsing is ``reader``, rendering is ``answers``, the guard around the handler is ``endpoint``. The hot path is
-``data_received`` with a whole request and a handler that answers at once: one parse, one call, one write, no task and
-no timer. Times are only noted in ``due``; the server's sweep compares them. The hard thing: parser, reader, transport
-and protocol point at each other, and ``connection_lost`` must take that apart, or each connection waits for the
-garbage collector (130 MiB after 30,000 of them).
+``data_received`` with a whole request and a handler that answers at once: one parse, one call, one write,
+no task and no timer. Times are only noted in ``due``; the server's sweep compares them. The hard thing:
+parser, reader, transport and protocol point at each other, and ``connection_lost`` must take that apart, or
+each connection waits for the garbage collector (130 MiB after 30,000 of them).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Connection(asyncio.Protocol):
     """The protocol of one accepted socket, made when its handshake is done or not needed."""
 
     __slots__ = (
-        "__weakref__", "_blocked", "_held", "_reader", "_service", "_surplus", "_task", "_timed", "_transport", "due",
+        "__weakref__", "_blocked", "_half_closed", "_held", "_reader", "_service", "_surplus", "_task", "_timed",
+        "_transport", "due",
     )  # fmt: skip
 
     def __init__(self, service: Service) -> None:
@@ -37,10 +39,12 @@ class Connection(asyncio.Protocol):
         self._task: asyncio.Task[HttpResponse] | None = None
         self._blocked = False  # the peer reads too slowly: answer nothing more for now
         self._surplus = False  # one connection too many: every request is shed
+        self._half_closed = False  # the peer sends no more, but is owed answers
         self._held = 0  # our share of stats.buffered
         self._timed = 0  # request and stage `due` was set for
         self.due = 0.0
-        """``loop.time()`` at which the peer is too late with what we wait for; no matter while a handler runs."""
+        """``loop.time()`` at which the peer is too late with what we wait for; no matter while a handler
+        runs."""
 
     # what the transport calls
 
@@ -71,7 +75,8 @@ class Connection(asyncio.Protocol):
         self._reader.end()
         self._hold(0)
         owed = self._task is not None or bool(self._reader.inbox)
-        return owed and self._service.tls is None  # TLS has no half-closed state
+        self._half_closed = owed and self._service.tls is None  # TLS has no such state
+        return self._half_closed
 
     def pause_writing(self) -> None:
         self._blocked = True
@@ -99,13 +104,13 @@ class Connection(asyncio.Protocol):
         """The time in ``due`` has passed: cut the peer off, unless it is us who make it wait."""
         if self._task is not None:
             return
-        if self._blocked or self._reader.stage in {reader.HEAD, reader.BODY}:
+        if self._reader.stage == reader.IDLE and not self._blocked:
+            self._reader.end()
+            self._finish()
+            return
+        if self._blocked or self._reader.stage != reader.ENDED:
             self._service.stats.slow += 1
-            self._transport.abort()
-        elif self._reader.stage == reader.ENDED:
-            self._transport.abort()
-        else:
-            self._transport.close()
+        self._transport.abort()
 
     def retire(self) -> None:
         """Close as soon as no request can be on its way; one that still comes is answered, with a close."""
@@ -195,7 +200,6 @@ class Connection(asyncio.Protocol):
         if self._task is not None or self._blocked or self._transport.is_closing():
             return
         if self._reader.stage == reader.ENDED:
-            self._finish()
             return
         self._transport.resume_reading()
         self._timed = 0
@@ -203,7 +207,8 @@ class Connection(asyncio.Protocol):
         self._unfinished()
 
     def _unfinished(self) -> None:
-        """A request has begun and is not complete: note how long the peer may take, and what it makes us hold."""
+        """A request has begun and is not complete: note how long the peer may take, and what it makes us
+        hold."""
         incoming, service = self._reader, self._service
         if incoming.stage not in {reader.HEAD, reader.BODY}:
             return
@@ -220,16 +225,19 @@ class Connection(asyncio.Protocol):
             self._pump()
 
     def _finish(self) -> None:
-        """All is answered and no more will be read: close in a way that lets the peer read the last answer."""
+        """All is answered and no more will be read: close in a way that lets the peer read the last answer.
+
+        Closing a socket over unread bytes resets it, and a reset overtakes the answer. So what still comes
+        is read and dropped until the peer closes too: TLS does that by itself after its close_notify.
+        """
         self._hold(0)
         if self._transport.is_closing():
             return
-        if self._service.tls is not None:
-            self._transport.close()  # flushes, says close_notify and drops what still comes
-            self._wait(self._service.limits.write_seconds)
-        else:
+        self._wait(self._service.limits.write_seconds)
+        if self._service.tls is None and not self._half_closed:
             self._transport.write_eof()
-            self._wait(self._service.limits.linger_seconds)
+        else:
+            self._transport.close()
 
     def _wait(self, seconds: float) -> None:
         self.due = self._service.loop.time() + seconds

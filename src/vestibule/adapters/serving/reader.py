@@ -1,9 +1,10 @@
 """One connection's bytes turned into requests, without I/O: feed bytes, take what is in ``inbox``.
 
-llhttp (through httptools) does the parsing and knows the smuggling tricks; here are the limits around it. ``feed``
-never raises: what cannot be a request becomes a rendered refusal in the inbox, behind the requests before it, and ends
-the reading. The hard thing: llhttp cannot be paused, so all requests of one read are queued before one is answered,
-and httptools keeps an unfinished header in memory unseen, so bytes that yield nothing are counted.
+llhttp (through httptools) does the parsing and knows the smuggling tricks; here are the limits around it.
+``feed`` never raises: what cannot be a request becomes a rendered refusal in the inbox, behind the requests
+before it, and ends the reading. The hard thing: llhttp cannot be paused, so all requests of one read are
+queued before one is answered, and httptools keeps an unfinished header in memory unseen, so bytes that
+yield nothing are counted.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Reader:
         self._parser = httptools.HttpRequestParser(self)
         self._refusal = answers.final(400)
         self.inbox: deque[bytes | tuple[HttpRequest, str]] = deque()
-        """What is to be answered, in order: a request with its ``Connection`` value, or bytes to send as they are."""
+        """What is to be answered, in order: a request with its ``Connection`` value, or bytes to send as
+        they are."""
         self.stage = IDLE
         self.count = 0
         """Requests begun."""
@@ -198,7 +200,8 @@ class Reader:
         return self._fields > limits.header_count or self._head_size + len(self._url) > limits.headers
 
     def _count_unseen(self, size: int, *, completed: bool) -> None:
-        """Refuse a head, chunk extension or trailer that grows without end: no callback sees it before it is whole."""
+        """Refuse a head, chunk extension or trailer that grows without end: no callback sees it before
+        it is whole."""
         held = len(self._body)
         if completed or held != self._seen:
             self._seen = held
@@ -211,8 +214,8 @@ class Reader:
     def _without_upgrade(self, rest: bytes) -> bytes:
         """What to parse after an upgrade we do not follow.
 
-        llhttp takes the body of such a request for the new protocol, so a request with a body is read again by a
-        fresh parser from a head that does not ask for the upgrade.
+        llhttp takes the body of such a request for the new protocol, so a request with a body is read again
+        by a fresh parser from a head that does not ask for the upgrade.
         """
         if not self._replaying:
             return rest

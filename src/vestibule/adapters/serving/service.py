@@ -1,7 +1,7 @@
 """What all connections of one server share: the handler, the limits, the switches and the counts.
 
-No socket and no timer lives here; ``server`` turns the switches, ``protocol`` obeys them. Counts are plain integers,
-written by one thread and read by the metrics adapter whenever it likes.
+No socket and no timer lives here; ``server`` turns the switches, ``protocol`` obeys them. Counts are plain
+integers, written by one thread and read by the metrics adapter whenever it likes.
 """
 
 from __future__ import annotations

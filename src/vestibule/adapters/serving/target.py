@@ -1,7 +1,8 @@
 """The request target: path, query, and the time the caller leaves us.
 
-kube-apiserver says how long it waits in ``?timeout=``, as a Go duration; we take half of it, so that our own refusal
-arrives before its patience ends. Parsed targets are remembered: a cluster sends the same two or three for ever.
+kube-apiserver says how long it waits in ``?timeout=``, as a Go duration; we take half of it, so that our
+own refusal arrives before its patience ends. Parsed targets are remembered: a cluster sends the same two or
+three for ever.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Target(NamedTuple):
 
 
 def parse(raw: bytes) -> Target:
-    """Split a target; raises InvalidTarget. Origin form (``/path?query``), absolute form and ``*`` are targets."""
+    """Split a target; raises InvalidTarget. Origin form (``/path?query``), absolute form and ``*`` are
+    targets."""
     return _remembered(raw) if len(raw) <= _REMEMBERED_LENGTH else _parsed(raw)
 
 

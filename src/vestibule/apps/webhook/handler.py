@@ -1,8 +1,9 @@
-"""One AdmissionReview: bytes in, bytes out. Takes the current policy once, reads through the cache, decides, answers.
+"""One AdmissionReview: bytes in, bytes out. Takes the current policy once, reads through the cache,
+decides, answers.
 
-Everything on the common path happens in one call without a pause; only a cache miss or a ConfigMap to write makes it a
-coroutine. A policy's "no" is an answer; a fault is an exception, which the server turns into a status code, so that
-the cluster's failure policy decides about it.
+Everything on the common path happens in one call without a pause; only a cache miss or a ConfigMap to write
+makes it a coroutine. A policy's "no" is an answer; a fault is an exception, which the server turns into a
+status code, so that the cluster's failure policy decides about it.
 """
 
 from __future__ import annotations

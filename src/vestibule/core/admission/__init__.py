@@ -1,1 +1,2 @@
-"""Wire: AdmissionReview bytes to a Request and a Verdict back to bytes; JSON pointers and patches on raw JSON."""
+"""Wire: AdmissionReview bytes to a Request and a Verdict back to bytes; JSON pointers and patches on raw
+JSON."""

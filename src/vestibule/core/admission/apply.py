@@ -1,7 +1,8 @@
 """Applies JSON patches (RFC 6902) made of ``add`` operations, the only kind we ever write.
 
 Works in place on any nested mapping and list, a round-trip YAML document included. What does not apply raises
-ValueError and names the path; the API server would turn it into a rejected pod whatever the failure policy says.
+ValueError and names the path; the API server would turn it into a rejected pod whatever the failure policy
+says.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Builds a JSON patch as bytes from values that were rendered beforehand.
 
-Only ``add`` operations, element by element: a list that exists is appended to, a list that is absent (or null) is
-added whole. Nothing of the pod is decoded and written back, so a field newer than us cannot be lost.
+Only ``add`` operations, element by element: a list that exists is appended to, a list that is absent (or
+null) is added whole. Nothing of the pod is decoded and written back, so a field newer than us cannot be lost.
 """
 
 from __future__ import annotations

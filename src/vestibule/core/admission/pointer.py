@@ -1,4 +1,5 @@
-"""JSON pointers (RFC 6901). The one place where a key becomes part of a path, so the one place that escapes."""
+"""JSON pointers (RFC 6901). The one place where a key becomes part of a path, so the one place that
+escapes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """AdmissionReview: bytes to a Request, a Verdict back to bytes.
 
-Only the fields that we read are decoded, in one pass; skipping is the cheapest thing a JSON parser does. The lists of
-the pod spec stay raw until something is to be injected, so a pod that asks for nothing is never looked at in full.
-The pod is never encoded again: the answer is a patch.
+Only the fields that we read are decoded, in one pass; skipping is the cheapest thing a JSON parser does.
+The lists of the pod spec stay raw until something is to be injected, so a pod that asks for nothing is
+never looked at in full. The pod is never encoded again: the answer is a patch.
 """
 
 from __future__ import annotations
@@ -137,8 +137,9 @@ API_VERSIONS: Final = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
 def decode(body: bytes) -> Review:
     """The review in these bytes.
 
-    Raises MalformedReview: 400 when the bytes are no JSON or there is no request, 422 when a field has the wrong
-    shape. A review of another kind than Pod decodes with ``object`` None: it is answered, never mutated.
+    Raises MalformedReview: 400 when the bytes are no JSON or there is no request, 422 when a field has the
+    wrong shape. A review of another kind than Pod decodes with ``object`` None: it is answered, never
+    mutated.
     """
     try:
         review = _decode(body)
@@ -150,7 +151,7 @@ def decode(body: bytes) -> Review:
     if review.kind != "AdmissionReview" or review.api_version not in API_VERSIONS:
         raise errors.MalformedReview(
             422,
-            f"is {review.api_version!r} {review.kind!r}, want one of {', '.join(API_VERSIONS)} AdmissionReview",
+            f"is {review.api_version!r} {review.kind!r}, want {' or '.join(API_VERSIONS)} AdmissionReview",
             "kind",
         )
     if request is None:

@@ -1,7 +1,8 @@
 """What was decided about one pod, and everything a person may want to know about it.
 
-Outcomes are values: ``skipped`` (nothing to do), ``patched``, ``refused``. The constructors keep the combinations
-honest; an internal fault is an exception and never a verdict, so that the cluster's failure policy decides about it.
+Outcomes are values: ``skipped`` (nothing to do), ``patched``, ``refused``. The constructors keep the
+combinations honest; an internal fault is an exception and never a verdict, so that the cluster's failure
+policy decides about it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The one settings file: its schema, its defaults and why they are so. The reference page is made from these texts.
+"""The one settings file: its schema, its defaults and why they are so. The reference page is made from
+these texts.
 
-Every field can be left out. Names in the file are camelCase (``mountRoot``); flags and ``CWII_*`` variables override the
-file. Reading the file is not done here: ``parse`` takes decoded data and gives Settings or every problem at once.
+Every field can be left out. Names in the file are camelCase (``mountRoot``); flags and ``CWII_*`` variables
+override the file. Reading the file is not done here: ``parse`` takes decoded data and gives Settings or
+every problem at once.
 """
 
 from __future__ import annotations
@@ -23,16 +25,19 @@ API_MAX_TOKEN_SECONDS: Final = 2**32
 
 
 class _Section(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """A part of the file: unknown names are errors, since a misspelt setting that is ignored is worse than a refusal."""
+    """A part of the file: unknown names are errors, since a misspelt setting that is ignored is worse
+    than a refusal."""
 
 
 class Exclude(_Section, frozen=True):
-    """Pods that are never touched, whatever their annotations say (``better`` only; mirror pods are always out)."""
+    """Pods that are never touched, whatever their annotations say (``better`` only; mirror pods are
+    always out)."""
 
     namespaces: tuple[str, ...] = ("kube-system", "kube-node-lease")
     """Namespaces, exact or with ``*``; our own namespace is always added."""
     host_network: bool = False
-    """Also leave pods on the host network alone. Projected tokens work there, so the default is to serve them."""
+    """Also leave pods on the host network alone. Projected tokens work there, so the default is to serve
+    them."""
 
 
 class Gcp(_Section, frozen=True):
@@ -41,11 +46,13 @@ class Gcp(_Section, frozen=True):
     enabled: bool = True
     """Switched off here, no annotation switches it on."""
     default_audience: str = ""
-    """Full name of the workload identity provider, used where no object names one; empty: an annotation must."""
+    """Full name of the workload identity provider, used where no object names one; empty: an annotation
+    must."""
     delivery: Delivery | None = None
     """How the credentials file reaches the pod. Default: ``annotation`` (``config-map`` in ``strict``)."""
     allow_config_map_writes: bool | None = None
-    """Whether the webhook may write ConfigMaps. Default: no (yes in ``strict``); ``config-map`` then falls back to ``annotation``."""
+    """Whether the webhook may write ConfigMaps. Default: no (yes in ``strict``); ``config-map`` then
+    falls back to ``annotation``."""
     init_image: str = "busybox:1.38.0"
     """Image of the container that writes the file in ``init-container`` delivery."""
     verify_image: str = "google/cloud-sdk:572.0.0-slim"
@@ -73,11 +80,13 @@ class Az(_Section, frozen=True):
     verify_image: str = "mcr.microsoft.com/azure-cli:2.84.0"
     """Image of the verify container."""
     authority_hosts: tuple[str, ...] = ()
-    """Host names, besides Microsoft's own, that an authority-host annotation may name without a warning: a pod sends its token there."""
+    """Host names, besides Microsoft's own, that an authority-host annotation may name without a warning:
+    a pod sends its token there."""
 
 
 class Verify(_Section, frozen=True):
-    """The container that proves the identity before the pod starts (``better``; ``strict`` keeps the original's shape)."""
+    """The container that proves the identity before the pod starts (``better``; ``strict`` keeps the
+    original's shape)."""
 
     cpu: str = "250m"
     """Request and limit, equal, so that a Guaranteed pod stays Guaranteed."""
@@ -122,7 +131,8 @@ class Install(_Section, frozen=True):
     ca_bundle: str = ""
     """Base64 PEM the API server verifies us with; empty: cert-manager injects it (see ``certificate``)."""
     certificate: Literal["cert-manager", "secret", "service-ca"] = "cert-manager"
-    """Where the serving certificate comes from: cert-manager, a Secret you keep (``<name>-tls``), or OpenShift's service CA."""
+    """Where the serving certificate comes from: cert-manager, a Secret you keep (``<name>-tls``), or
+    OpenShift's service CA."""
     guard: bool = True
     """Add a ValidatingAdmissionPolicy that freezes the annotations we wrote on running pods."""
     settings: str = ""
@@ -132,9 +142,9 @@ class Install(_Section, frozen=True):
 class Serving(_Section, frozen=True):
     """Sockets, limits and files of the webhook process."""
 
-    addr: str = "0.0.0.0:8443"  # noqa: S104 - a webhook is called from outside its pod
+    addr: str = "0.0.0.0:8443"
     """Where reviews are answered; ``[::]:8443`` serves IPv6 and IPv4."""
-    metrics_addr: str = "0.0.0.0:8080"  # noqa: S104 - scraped from outside its pod
+    metrics_addr: str = "0.0.0.0:8080"
     """Where ``/metrics``, ``/healthz`` and ``/readyz`` are answered in plain HTTP; empty: nowhere."""
     tls_cert: str = "/tls/tls.crt"
     """Certificate chain, PEM; reloaded on change."""
@@ -164,7 +174,8 @@ class Settings(_Section, frozen=True):
     """Everything an administrator can set."""
 
     mode: Mode = "better"
-    """``better`` fixes the defects of what we replace and tells the user; ``strict`` gives the same pod and the same answer."""
+    """``better`` fixes the defects of what we replace and tells the user; ``strict`` gives the same pod
+    and the same answer."""
     mount_root: str = "/var/run/secrets/cwii.dev"
     """Directory in the containers below which tokens appear."""
     token_expiration_seconds: int = 3600
@@ -174,9 +185,11 @@ class Settings(_Section, frozen=True):
     native_annotations: bool = False
     """Also understand the four GKE, EKS and Azure keys on their own."""
     required: bool = False
-    """Refuse a pod that asks for an identity it cannot get, instead of a warning. Per object: ``cwii.dev/<cloud>-required``."""
+    """Refuse a pod that asks for an identity it cannot get, instead of a warning. Per object:
+    ``cwii.dev/<cloud>-required``."""
     on_invalid: Literal["warn", "refuse"] = "warn"
-    """What happens to a pod whose identity is malformed (an ARN that is none, a client id that is no GUID)."""
+    """What happens to a pod whose identity is malformed (an ARN that is none, a client id that is no
+    GUID)."""
     exclude: Exclude = Exclude()
     """Pods that are never touched."""
     gcp: Gcp = Gcp()

@@ -23,7 +23,7 @@ def value(text: str) -> Decimal | None:
     if match is None:
         return None
     number, unit = match.group(1), match.group(2) or ""
-    if unit[:1] in ("e", "E") and unit != "E" and unit != "Ei":
+    if unit[:1] in ("e", "E") and unit not in ("E", "Ei"):
         return Decimal(number + unit)
     return Decimal(number) * _FACTOR[unit]
 

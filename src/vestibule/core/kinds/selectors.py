@@ -1,6 +1,7 @@
 """Anchored globs over names: ``*`` stands for any run of characters, everything else for itself.
 
-Matching is linear in the text for any number of stars; a tenant's or an administrator's pattern cannot stall us.
+Matching is linear in the text for any number of stars; a tenant's or an administrator's pattern cannot
+stall us.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Every annotation key, label, volume, container and variable name we read or write, grouped by vocabulary.
 
-Names are API: users, SDKs and other programs read them. Nothing here acts; a name used in two places stands here once.
+Names are API: users, SDKs and other programs read them. Nothing here acts; a name used in two places stands
+here once.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ Provider = Literal["gcp", "aws", "az"]
 PROVIDERS: Final[tuple[Provider, ...]] = ("gcp", "aws", "az")
 """In planning order; plans are joined in this order."""
 
-# ── Kubernetes ────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Kubernetes ──────────────────────────────────────────────────────────────────────────────────────────────
 MIRROR_POD: Final = "kubernetes.io/config.mirror"
 OS_LABEL: Final = "kubernetes.io/os"
 OS_LABEL_BETA: Final = "beta.kubernetes.io/os"
 NAMESPACE_NAME_LABEL: Final = "kubernetes.io/metadata.name"
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 
-# ── cwii.dev: inputs ──────────────────────────────────────────────────────────────────────────────────────────────
+# ── cwii.dev: inputs ────────────────────────────────────────────────────────────────────────────────────────
 CWII_PREFIX: Final = "cwii.dev/"
 
 
@@ -47,12 +48,12 @@ AZ_CLIENT_ID: Final = "cwii.dev/az-client-id"
 AZ_TENANT_ID: Final = "cwii.dev/az-tenant-id"
 AZ_AUTHORITY_HOST: Final = "cwii.dev/az-authority-host"
 
-# ── cwii.dev: outputs ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── cwii.dev: outputs ───────────────────────────────────────────────────────────────────────────────────────
 INJECTED: Final = "cwii.dev/injected"
 GCP_CREDENTIALS: Final = "cwii.dev/gcp-credentials"
 """Credentials configuration (no secret in it) that the pod's own projected volume shows as a file."""
 
-# ── keys of other vocabularies that cwii's native mode understands ────────────────────────────────────────────────
+# ── keys of other vocabularies that cwii's native mode understands ──────────────────────────────────────────
 NATIVE_GKE_SERVICE_ACCOUNT: Final = "iam.gke.io/gcp-service-account"
 NATIVE_EKS_ROLE_ARN: Final = "eks.amazonaws.com/role-arn"
 NATIVE_AZWI_CLIENT_ID: Final = "azure.workload.identity/client-id"
@@ -64,7 +65,7 @@ NATIVE_KEYS: Final = (
     NATIVE_AZWI_TENANT_ID,
 )
 
-# ── variables that SDKs read ──────────────────────────────────────────────────────────────────────────────────────
+# ── variables that SDKs read ────────────────────────────────────────────────────────────────────────────────
 ENV_GOOGLE_CREDENTIALS: Final = "GOOGLE_APPLICATION_CREDENTIALS"
 ENV_CLOUDSDK_CREDENTIALS: Final = "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE"
 ENV_AWS_ROLE_ARN: Final = "AWS_ROLE_ARN"
@@ -79,7 +80,8 @@ ENV_AZURE_AUTHORITY_HOST: Final = "AZURE_AUTHORITY_HOST"
 
 
 def relevant(annotations: dict[str, str]) -> dict[str, str]:
-    """The annotations that can matter to a decision, near-misses of our prefix included; a store drops the rest."""
+    """The annotations that can matter to a decision, near-misses of our prefix included; a store drops
+    the rest."""
     return {
         key: value
         for key, value in annotations.items()
@@ -88,6 +90,7 @@ def relevant(annotations: dict[str, str]) -> dict[str, str]:
 
 
 def looks_like_ours(key: str) -> bool:
-    """Whether somebody may have meant ``cwii.dev/…``: ``cwii.io/``, ``CWII.dev/``, ``cwi.dev/``, ``cwii/`` and the like."""
+    """Whether somebody may have meant ``cwii.dev/…``: ``cwii.io/``, ``CWII.dev/``, ``cwi.dev/``,
+    ``cwii/`` and the like."""
     prefix, slash, _ = key.partition("/")
     return bool(slash) and len(prefix) <= 10 and prefix.lower().startswith(("cwi", "ccwi", "cwwi"))

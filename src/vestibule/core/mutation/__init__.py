@@ -1,1 +1,2 @@
-"""The decision: ``decide(request, facts, policy) -> Verdict``, and what must be read before it can be made."""
+"""The decision: ``decide(request, facts, policy) -> Verdict``, and what must be read before it can be
+made."""

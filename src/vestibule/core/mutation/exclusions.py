@@ -1,4 +1,5 @@
-"""Pods that pass untouched, decided before anything is read. Each reason is one word for metrics and the audit line."""
+"""Pods that pass untouched, decided before anything is read. Each reason is one word for metrics and the
+audit line."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What must be known about the cluster before a pod can be decided, as values without behaviour.
 
-A ``Source`` is one object whose annotations may count, cut down to what decisions need: a store may keep a hundred
-thousand of them. Equal annotations hash equal, and the hash is made once, so a decision can be remembered per set of
-sources instead of being made per pod.
+A ``Source`` is one object whose annotations may count, cut down to what decisions need: a store may keep a
+hundred thousand of them. Equal annotations hash equal, and the hash is made once, so a decision can be
+remembered per set of sources instead of being made per pod.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Source(NamedTuple):
 def source(obj: Mapping[str, Any]) -> Source:
     """Cut a whole object (decoded JSON or YAML) down to a Source.
 
-    Anything of the wrong type counts as absent: what comes from an API server is well-formed, and what comes from a
-    manifest is checked where it is read.
+    Anything of the wrong type counts as absent: what comes from an API server is well-formed, and what
+    comes from a manifest is checked where it is read.
     """
     meta = obj.get("metadata")
     meta = meta if isinstance(meta, Mapping) else {}
@@ -130,10 +130,12 @@ class Level(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Everything read for one pod: its levels from the strongest to the weakest, and what was found on the way."""
+    """Everything read for one pod: its levels from the strongest to the weakest, and what was found on
+    the way."""
 
     namespace: str
     service_account: str
     levels: tuple[Level, ...]
     notes: tuple[str, ...] = ()
-    """What the walk met and passed over, told to the user: a foreign controller, an owner whose uid differs."""
+    """What the walk met and passed over, told to the user: a foreign controller, an owner whose uid
+    differs."""

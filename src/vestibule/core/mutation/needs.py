@@ -1,4 +1,5 @@
-"""What must be read to decide one pod, as questions: yields a Need, is sent a Source or None, returns the Facts.
+"""What must be read to decide one pod, as questions: yields a Need, is sent a Source or None, returns the
+Facts.
 
 Whoever drives it does the reading: from caches without a pause, live within a deadline, or from a directory.
 """

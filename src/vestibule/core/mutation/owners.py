@@ -1,8 +1,9 @@
-"""The walk from a pod to the workload that owns it, as questions: yields what to read, is sent what was found.
+"""The walk from a pod to the workload that owns it, as questions: yields what to read, is sent what was
+found.
 
 Two ways, by rule. By kind: every owner reference in list order, by its kind alone, as the original does. By
-controller: the one controller reference, its group and uid compared, so that a forged or foreign reference reads
-nothing that it should not.
+controller: the one controller reference, its group and uid compared, so that a forged or foreign reference
+reads nothing that it should not.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def by_controller(namespace: str, references: Sequence[OwnerRef]) -> Walk:
         return Walked(
             (owner,), (f"{parent} is not the object that {owner} names (uid differs): passed over",)
         )
-    # a Deployment copies its annotations to its ReplicaSets, where they grow stale; a Job is the CronJob's finer word
+    # a Deployment copies its annotations to ReplicaSets, where they grow stale; a Job is the CronJob's finer word
     return Walked((parent,) if kind is gvk.REPLICA_SET else (owner, parent))
 
 

@@ -1,7 +1,7 @@
 """The lists of a pod spec, decoded only when something is to be injected, and only the fields that decide.
 
-``None`` means that the list is absent or null, which is not the same as empty: a patch must create the one and append
-to the other.
+``None`` means that the list is absent or null, which is not the same as empty: a patch must create the one
+and append to the other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Settings compiled into what requests use: rules, layouts, exclusions, and a memory of decisions.
 
-Compiled on change, never per request. What a set of annotations asks for is worked out once: resolution, checks, plans
-and their JSON are kept per distinct set of levels, so thousands of pods of one ServiceAccount cost one resolution.
+Compiled on change, never per request. What a set of annotations asks for is worked out once: resolution,
+checks, plans and their JSON are kept per distinct set of levels, so thousands of pods of one ServiceAccount
+cost one resolution.
 """
 
 from __future__ import annotations

@@ -10,18 +10,21 @@ from vestibule.core.kinds.config import Mode
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """One value per decision on which a compatible and a better webhook part ways; defaults are ``better``."""
+    """One value per decision on which a compatible and a better webhook part ways; defaults are
+    ``better``."""
 
     create_only: bool = True
     """Mutate only CREATE of the pod itself; updates and subresources pass."""
     exclusions: bool = True
     """Excluded namespaces, mirror pods and (if set) host-network pods are left alone by the server itself."""
     controller_owner: bool = True
-    """Owner = controller reference with matching group and uid, CronJob included; else by kind alone, in list order."""
+    """Owner = controller reference with matching group and uid, CronJob included; else by kind alone, in
+    list order."""
     default_names: bool = True
     """An empty namespace or ServiceAccount name means the default one; else it is an error."""
     faults_refuse: bool = False
-    """A failed lookup or write refuses the pod; else it is a fault and the cluster's failure policy decides."""
+    """A failed lookup or write refuses the pod; else it is a fault and the cluster's failure policy
+    decides."""
     checked: bool = True
     """Values are checked against their grammar; what does not fit is passed over or told."""
     admin_images: bool = True
@@ -31,7 +34,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     helpers_first: bool = True
     """Our init containers stand before the user's."""
     by_content: bool = True
-    """What exists is compared by path and content, one cloud per container as a whole; else by name, piece by piece."""
+    """What exists is compared by path and content, one cloud per container as a whole; else by name,
+    piece by piece."""
     quiet_when_done: bool = True
     """A second pass is an empty patch; else the marker is written again."""
     own_marker: bool = True

@@ -1,1 +1,2 @@
-"""The same policy as API-server objects: webhook configuration, RBAC, workloads, admission policies. Pure and deterministic."""
+"""The same policy as API-server objects: webhook configuration, RBAC, workloads, admission policies.
+Pure and deterministic."""

@@ -1,1 +1,2 @@
-"""Cloud identity: annotations to claims (dialects), claims to plans (providers), plans to patch fragments (render)."""
+"""Cloud identity: annotations to claims (dialects), claims to plans (providers), plans to patch
+fragments (render)."""

@@ -1,4 +1,5 @@
-"""What identity values look like, and the words that say so. Grammars of the clouds, not of any vocabulary."""
+"""What identity values look like, and the words that say so. Grammars of the clouds, not of any
+vocabulary."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _EMAIL: Final = re.compile(
     r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?@[a-z0-9]([-a-z0-9.:]{0,250}[a-z0-9])?\.gserviceaccount\.com"
 )
 _POOL_PROVIDER: Final = re.compile(
-    r"(https:)?//iam\.googleapis\.com/projects/[0-9]+/locations/[a-z0-9-]+/workloadIdentityPools/[a-z0-9-]+/providers/[a-z0-9-]+"
+    r"(https:)?//iam\.googleapis\.com/projects/[0-9]+/locations/[a-z0-9-]+"
+    r"/workloadIdentityPools/[a-z0-9-]+/providers/[a-z0-9-]+"
 )
 
 ROLE_ARN: Final = Check(

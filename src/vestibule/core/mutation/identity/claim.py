@@ -1,4 +1,5 @@
-"""Claims: which identity a pod asks for, in words of no vocabulary and no SDK. Dialects make them, providers plan them."""
+"""Claims: which identity a pod asks for, in words of no vocabulary and no SDK. Dialects make them,
+providers plan them."""
 
 from __future__ import annotations
 

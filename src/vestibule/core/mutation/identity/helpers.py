@@ -1,8 +1,8 @@
 """The init containers we add: one that writes a credentials file, and one per cloud that proves the identity.
 
-The restricted shape passes the ``restricted`` Pod Security profile, keeps a Guaranteed pod Guaranteed (requests equal
-limits), fits the memory the cloud command lines really need, has a writable home, tries three times with a time limit,
-and prints no identity into the pod's log.
+The restricted shape passes the ``restricted`` Pod Security profile, keeps a Guaranteed pod Guaranteed
+(requests equal limits), fits the memory the cloud command lines really need, has a writable home, tries
+three times with a time limit, and prints no identity into the pod's log.
 """
 
 from __future__ import annotations

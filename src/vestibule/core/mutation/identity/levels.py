@@ -1,7 +1,8 @@
 """Reads keys over the levels of precedence, key by key: the first level that says something usable wins.
 
-Remembers for every key where its value came from and what it shadowed, and notes every value that was passed over.
-Trimming, lower-casing and number parsing follow the original to the character; Python's own are more generous.
+Remembers for every key where its value came from and what it shadowed, and notes every value that was
+passed over. Trimming, lower-casing and number parsing follow the original to the character; Python's own
+are more generous.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class Check(NamedTuple):
     fits: Callable[[str], bool]
     want: str
     passed_over: bool = False
-    """True: a value that does not fit is passed over. False: it is used all the same, since our idea of a valid
-    identity may be older than the cloud's."""
+    """True: a value that does not fit is passed over. False: it is used all the same, since our idea of a
+    valid identity may be older than the cloud's."""
 
 
 class Note(NamedTuple):

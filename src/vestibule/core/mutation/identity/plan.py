@@ -1,4 +1,5 @@
-"""Plans: what a pod gets for one cloud, as plain values. Providers make them; ``render`` turns them into patch pieces."""
+"""Plans: what a pod gets for one cloud, as plain values. Providers make them; ``render`` turns them into
+patch pieces."""
 
 from __future__ import annotations
 
@@ -6,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from vestibule.core.kinds.vocabulary import Provider
-
 
 Role = Literal["source", "identity", "extra"]
 

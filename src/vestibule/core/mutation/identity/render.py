@@ -1,6 +1,7 @@
 """Plans as ready JSON pieces, made once per set of plans and used for every pod that gets them.
 
-The common container shares no name and no path with what we add; for it the operations are joined once and kept.
+The common container shares no name and no path with what we add; for it the operations are joined once and
+kept.
 """
 
 from __future__ import annotations

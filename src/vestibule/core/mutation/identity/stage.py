@@ -1,7 +1,8 @@
 """The identity stage: lays the prepared pieces over one pod and says what came of it.
 
-The fast way is taken by every container that shares no variable, volume or path with what we add. For the others the
-rule decides: piece by piece by name, as the original; or one cloud as a whole, compared by content, and told.
+The fast way is taken by every container that shares no variable, volume or path with what we add. For the
+others the rule decides: piece by piece by name, as the original; or one cloud as a whole, compared by
+content, and told.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ def _free(
         if taken is not None and taken != mount.volume:
             notes.append(
                 Note(
-                    f"container {name} mounts volume {taken} at {mount.path}: {plan.provider} identity not injected there",
+                    f"container {name} mounts {taken} at {mount.path}: no {plan.provider} identity there",
                     blocking=True,
                     provider=plan.provider,
                 )
@@ -211,7 +212,7 @@ def _without_taken_volumes(
         if taken:
             notes.append(
                 Note(
-                    f"the pod has a volume {taken[0]} with other contents: {part.plan.provider} identity not injected",
+                    f"the pod has another volume {taken[0]}: {part.plan.provider} identity not injected",
                     blocking=True,
                     provider=part.plan.provider,
                 )

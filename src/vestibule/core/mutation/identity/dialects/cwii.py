@@ -1,17 +1,17 @@
 """The ``cwii.dev/*`` annotations.
 
-=============================  ================================  =========================================  ==================================
-case                           the original                      better                                     vector
-=============================  ================================  =========================================  ==================================
-boolean that is none           next level, silently              next level, told                           non-boolean-inject-skipped-to-…
-number that is none            settings, silently                next level, told                           expiration-bad-int-uses-…
-number out of range            raised to 600, no upper bound     cut to 600 … the maximum, told             expiration-no-upper-bound
-delivery that is none          refused, "mutation failed"        next level, told                           gcp-delivery-invalid-on-pod-…
-malformed ARN, GUID, e-mail    injected                          injected and told, or refused              (cases of our own)
-asked for, not configured      skipped, in the log only          skipped and told, or refused               gcp-no-audience-is-skip
-verify image by annotation     used from any level               settings only, told                        verify-image-from-serviceaccount
-unknown key                    ignored                           told, with the key that was meant          (cases of our own)
-=============================  ================================  =========================================  ==================================
+===========================  ==========================  =============================  =======================
+case                         the original                better                         vector (beginning)
+===========================  ==========================  =============================  =======================
+boolean that is none         next level, silently        next level, told               non-boolean-inject
+number that is none          settings, silently          next level, told               expiration-bad-int
+number out of range          raised to 600, no top       cut to the range, told         expiration-no-upper
+delivery that is none        refused                     next level, told               gcp-delivery-invalid
+malformed ARN, GUID, e-mail  injected                    injected and told, or refused  (ours)
+asked for, not configured    skipped, in the log only    skipped and told, or refused   gcp-no-audience
+verify image by annotation   used from any level         settings only, told            verify-image-from
+unknown key                  ignored                     told, with the one meant       (ours)
+===========================  ==========================  =============================  =======================
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class _Reading:
             if self.rules.checked:
                 self.found.notes.append(
                     levels.Note(
-                        f"{provider} identity is asked for, but {' and '.join(outcome.keys)} is set nowhere: not injected",
+                        f"{provider} identity is asked for, but {wanted} is set nowhere: not injected",
                         key=outcome.keys[0],
                         blocking=True,
                         provider=provider,
@@ -157,7 +157,8 @@ class _Reading:
         return outcome
 
     def _forgotten_switch(self, provider: Provider) -> Missing | None:
-        """An identity stands there, but nothing says to inject it. Namespace defaults are meant for those who ask."""
+        """An identity stands there, but nothing says to inject it. Namespace defaults are meant for
+        those who ask."""
         key = _IDENTITY[provider]
         level = self.found.where(key)
         if level < 0 or level == self.found.last:
@@ -248,7 +249,8 @@ class _Reading:
         )
 
     def unknown_keys(self) -> None:
-        """Tell every key under our prefix that means nothing, and every key that almost is under our prefix."""
+        """Tell every key under our prefix that means nothing, and every key that almost is under our
+        prefix."""
         for level, key, value in self.found.items():
             if key in KEYS or key in vocabulary.NATIVE_KEYS:
                 continue
@@ -337,7 +339,7 @@ class _Reading:
             level = self.found.where(vocabulary.AZ_AUTHORITY_HOST)
             self.found.notes.append(
                 levels.Note(
-                    "an authority that is none of Microsoft's: the pod's token is sent there (az.authorityHosts allows it)",
+                    "not one of Microsoft's; the pod's token is sent there (az.authorityHosts allows it)",
                     level,
                     vocabulary.AZ_AUTHORITY_HOST,
                     url,
