@@ -93,7 +93,7 @@ def by_controller(namespace: str, references: Sequence[OwnerRef]) -> Walk:
         return Walked(
             (owner,), (f"{parent} is not the object that {owner} names (uid differs): passed over",)
         )
-    # a Deployment copies its annotations to ReplicaSets, where they grow stale; a Job is the CronJob's finer word
+    # a Deployment copies its annotations to ReplicaSets, where they grow stale; a Job is finer
     return Walked((parent,) if kind is gvk.REPLICA_SET else (owner, parent))
 
 

@@ -7,14 +7,14 @@ content, and told.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from vestibule.core.admission import patch, review
 from vestibule.core.admission import verdict as verdicts
 from vestibule.core.kinds import selectors, vocabulary
 from vestibule.core.mutation import podview
 from vestibule.core.mutation.facts import Facts
-from vestibule.core.mutation.identity import checks, layouts, levels, render
+from vestibule.core.mutation.identity import checks, conclusion, fit, layouts, levels, render
 from vestibule.core.mutation.identity.levels import Note
 from vestibule.core.mutation.policy import Policy, Prepared
 
@@ -33,9 +33,9 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
             return verdicts.skipped(
                 reason, origins=prepared.origins, levels=facts.levels, missing=prepared.missing
             )
-        return _conclude(b"", (), (), notes, pod, facts, policy, prepared)
+        return conclusion.conclude(b"", (), (), notes, facts, policy, prepared)
     laid = _lay(pod, facts, policy, prepared, notes)
-    return _conclude(laid.patch, laid.providers, laid.effects, notes, pod, facts, policy, prepared)
+    return conclusion.conclude(laid.patch, laid.providers, laid.effects, notes, facts, policy, prepared)
 
 
 class _Laid(NamedTuple):
@@ -65,8 +65,8 @@ def _lay(pod: review.Pod, facts: Facts, policy: Policy, prepared: Prepared, note
         for index, container in enumerate(targets):
             if field == "initContainers" and container.name in layouts.HELPERS:
                 continue
-            if bundle.filtered or _overlaps(container, bundle):
-                laid, got = _container(
+            if bundle.filtered or fit.overlaps(container, bundle):
+                laid, got = fit.container(
                     field, index, container, bundle, by_content=rules.by_content, notes=notes
                 )
                 served.update(got)
@@ -114,89 +114,6 @@ def _lay(pod: review.Pod, facts: Facts, policy: Policy, prepared: Prepared, note
         else (volumes, helpers, *containers, annotations)
     )
     return _Laid(patch.join(parts), bundle.providers, _effects(bundle, facts.namespace))
-
-
-def _overlaps(container: podview.Container, bundle: render.Bundle) -> bool:
-    if container.env:
-        names = bundle.env_names
-        for env in container.env:
-            if env.name in names:
-                return True
-    if container.volume_mounts:
-        volumes, paths = bundle.mount_volumes, bundle.mount_paths
-        for mount in container.volume_mounts:
-            if mount.name in volumes or mount.mount_path.rstrip("/") in paths:
-                return True
-    return False
-
-
-def _container(
-    field: str,
-    index: int,
-    container: podview.Container,
-    bundle: render.Bundle,
-    *,
-    by_content: bool,
-    notes: list[Note],
-) -> tuple[bytes, set[str]]:
-    """The operations for a container that already has something of ours, or of the same name."""
-    env = {variable.name: variable.value for variable in container.env or ()}
-    volumes = {mount.name for mount in container.volume_mounts or ()}
-    paths = {mount.mount_path.rstrip("/"): mount.name for mount in container.volume_mounts or ()}
-    mounts_out: list[bytes] = []
-    env_out: list[bytes] = []
-    served: set[str] = set()
-    for part in bundle.parts:
-        if by_content:
-            if not _selected(container.name, part) or not _free(container.name, env, paths, part, notes):
-                continue
-            mounts_out += [piece.json for piece in part.mounts if piece.mount.path not in paths]
-        else:
-            mounts_out += [piece.json for piece in part.mounts if piece.mount.volume not in volumes]
-        env_out += [piece.json for piece in part.env if piece.env.name not in env]
-        served.add(part.plan.provider)
-    has_mounts, has_env = container.volume_mounts is not None, container.env is not None
-    return render.operations(
-        field, index, mounts_out, env_out, has_mounts=has_mounts, has_env=has_env
-    ), served
-
-
-def _selected(name: str, part: render.Pieces) -> bool:
-    plan = part.plan
-    if any(selectors.matches(glob, name) for glob in plan.skip):
-        return False
-    return not plan.include or any(selectors.matches(glob, name) for glob in plan.include)
-
-
-def _free(
-    name: str, env: dict[str, str | None], paths: dict[str, str], part: render.Pieces, notes: list[Note]
-) -> bool:
-    """Whether the container can take the whole plan; if not, why."""
-    plan = part.plan
-    own = [v for v in plan.env if v.role != "extra" and v.name in env and env[v.name] != v.value]
-    listed = ", ".join(v.name for v in own)
-    if any(v.role == "source" for v in own):
-        notes.append(Note(f"container {name} sets {listed} itself: {plan.provider} identity left to it"))
-        return False
-    if own:
-        notes.append(Note(f"container {name} sets {listed} itself: kept, and used with the injected token"))
-    for mount in plan.mounts:
-        taken = paths.get(mount.path)
-        if taken is not None and taken != mount.volume:
-            notes.append(
-                Note(
-                    f"container {name} mounts {taken} at {mount.path}: no {plan.provider} identity there",
-                    blocking=True,
-                    provider=plan.provider,
-                )
-            )
-            return False
-    stronger = [variable for variable in plan.stronger if variable in env]
-    if stronger:
-        notes.append(
-            Note(f"container {name} sets {', '.join(stronger)}, which SDKs prefer over the injected identity")
-        )
-    return True
 
 
 def _without_taken_volumes(
@@ -309,45 +226,3 @@ def _label_notes(pod: review.Pod) -> list[Note]:
         for key, value in labels.items()
         if key.startswith(vocabulary.CWII_PREFIX)
     ]
-
-
-def _conclude(
-    patched: bytes,
-    providers: tuple[str, ...],
-    effects: tuple[verdicts.Effect, ...],
-    notes: list[Note],
-    pod: review.Pod,
-    facts: Facts,
-    policy: Policy,
-    prepared: Prepared,
-) -> verdicts.Verdict:
-    """Turn notes into findings, and the whole into a verdict."""
-    findings = tuple(_finding(note, facts, policy, prepared) for note in notes)
-    details: dict[str, Any] = {
-        "findings": findings,
-        "origins": prepared.origins,
-        "levels": facts.levels,
-        "missing": prepared.missing,
-    }
-    problems = [finding.text for finding in findings if finding.severity == "refuse"]
-    if problems:
-        return verdicts.refused("; ".join(problems), reason="required", **details)
-    if patched:
-        return verdicts.patched(patched, providers=providers, effects=effects, **details)
-    reason = "already-injected" if providers else "unconfigured" if prepared.missing else "nothing-injected"
-    return verdicts.skipped(reason, providers=providers, effects=effects, **details)
-
-
-def _finding(note: Note, facts: Facts, policy: Policy, prepared: Prepared) -> verdicts.Finding:
-    refuse = note.blocking and (
-        note.provider in prepared.required or (bool(note.want) and policy.settings.on_invalid == "refuse")
-    )
-    source = str(facts.levels[max(note.level, 0)].source)
-    shown = note.value if len(note.value) <= 80 else note.value[:77] + "..."
-    if not note.key or note.level < 0:
-        text = f"{source}: {note.text}"
-    elif note.want:
-        text = f"{source}: {note.key} is {shown!r}, want {note.want}; {note.text}"
-    else:
-        text = f"{source}: {note.key} is {shown!r}: {note.text}"
-    return verdicts.Finding("refuse" if refuse else "warn", text, source, note.key, note.value, note.want)

@@ -1,8 +1,8 @@
 """The ``cwii.dev/*`` annotations.
 
-===========================  ==========================  =============================  =======================
+===========================  ==========================  =============================  =====================
 case                         the original                better                         vector (beginning)
-===========================  ==========================  =============================  =======================
+===========================  ==========================  =============================  =====================
 boolean that is none         next level, silently        next level, told               non-boolean-inject
 number that is none          settings, silently          next level, told               expiration-bad-int
 number out of range          raised to 600, no top       cut to the range, told         expiration-no-upper
@@ -11,12 +11,11 @@ malformed ARN, GUID, e-mail  injected                    injected and told, or r
 asked for, not configured    skipped, in the log only    skipped and told, or refused   gcp-no-audience
 verify image by annotation   used from any level         settings only, told            verify-image-from
 unknown key                  ignored                     told, with the one meant       (ours)
-===========================  ==========================  =============================  =======================
+===========================  ==========================  =============================  =====================
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -25,6 +24,7 @@ from vestibule.core.kinds import config, vocabulary
 from vestibule.core.kinds.vocabulary import Provider, cwii
 from vestibule.core.mutation.identity import checks, levels
 from vestibule.core.mutation.identity.claim import AwsClaim, AzureClaim, Claim, GcpClaim, VerifyAsk
+from vestibule.core.mutation.identity.dialects import cwii_keys
 from vestibule.core.mutation.rules import Rules
 
 
@@ -39,45 +39,11 @@ class Asked(NamedTuple):
     """The original's answer to a delivery it does not know."""
 
 
-_COMMON: Final = (
-    vocabulary.INJECT,
-    vocabulary.AUDIENCE,
-    vocabulary.TOKEN_EXPIRATION,
-    vocabulary.VERIFY,
-    vocabulary.VERIFY_ENFORCE,
-    vocabulary.VERIFY_IMAGE,
-    vocabulary.REQUIRED,
-    vocabulary.SKIP_CONTAINERS,
-    vocabulary.INCLUDE_CONTAINERS,
-)
-SKIP_ALL: Final = vocabulary.CWII_PREFIX + vocabulary.SKIP_CONTAINERS
-INCLUDE_ALL: Final = vocabulary.CWII_PREFIX + vocabulary.INCLUDE_CONTAINERS
-KEYS: Final = frozenset(
-    {
-        *(cwii(provider, name) for provider in vocabulary.PROVIDERS for name in _COMMON),
-        vocabulary.GCP_SERVICE_ACCOUNT,
-        vocabulary.GCP_DELIVERY,
-        vocabulary.GCP_TOKEN_AUDIENCE,
-        vocabulary.AWS_ROLE_ARN,
-        vocabulary.AWS_REGION,
-        vocabulary.AWS_SESSION_NAME,
-        vocabulary.AZ_CLIENT_ID,
-        vocabulary.AZ_TENANT_ID,
-        vocabulary.AZ_AUTHORITY_HOST,
-        SKIP_ALL,
-        INCLUDE_ALL,
-        vocabulary.INJECTED,
-        vocabulary.GCP_CREDENTIALS,
-    }
-)
-"""Every key that means something, the ones we write included."""
-
-
 def ask(found: levels.Levels, settings: config.Settings, rules: Rules) -> Asked:
     """Read the claims of all clouds; notes and origins stay in ``found``."""
     reading = _Reading(found, settings, rules)
     if rules.checked:
-        reading.unknown_keys()
+        cwii_keys.tell_unknown(found)
     claims: list[Claim] = []
     missing: list[Missing] = []
     readers: tuple[tuple[Provider, bool, Callable[[bool], Claim | _Unusable | str]], ...] = (
@@ -141,9 +107,8 @@ class _Reading:
             self.required.add(provider)
         outcome = read(required)
         if isinstance(outcome, _Unusable):
-            advice = (
-                f"set {' and '.join(outcome.keys)} on the pod, its owner, its ServiceAccount or its namespace"
-            )
+            wanted = " and ".join(outcome.keys)
+            advice = f"set {wanted} on the pod, its owner, its ServiceAccount or its namespace"
             if self.rules.checked:
                 self.found.notes.append(
                     levels.Note(
@@ -198,8 +163,8 @@ class _Reading:
             expiration=self._expiration("gcp"),
             verify=self._verify("gcp", settings.verify_image),
             required=required,
-            include=self._names("gcp", vocabulary.INCLUDE_CONTAINERS, INCLUDE_ALL),
-            skip=self._names("gcp", vocabulary.SKIP_CONTAINERS, SKIP_ALL),
+            include=self._names("gcp", vocabulary.INCLUDE_CONTAINERS, cwii_keys.INCLUDE_ALL),
+            skip=self._names("gcp", vocabulary.SKIP_CONTAINERS, cwii_keys.SKIP_ALL),
             pool_provider=pool_provider,
             service_account=account,
             delivery=delivery,
@@ -218,8 +183,8 @@ class _Reading:
             expiration=self._expiration("aws"),
             verify=self._verify("aws", settings.verify_image),
             required=required,
-            include=self._names("aws", vocabulary.INCLUDE_CONTAINERS, INCLUDE_ALL),
-            skip=self._names("aws", vocabulary.SKIP_CONTAINERS, SKIP_ALL),
+            include=self._names("aws", vocabulary.INCLUDE_CONTAINERS, cwii_keys.INCLUDE_ALL),
+            skip=self._names("aws", vocabulary.SKIP_CONTAINERS, cwii_keys.SKIP_ALL),
             role_arn=role,
             region=self.found.text(vocabulary.AWS_REGION, checks.REGION),
             session_name=self.found.text(vocabulary.AWS_SESSION_NAME, checks.SESSION_NAME),
@@ -241,29 +206,12 @@ class _Reading:
             expiration=self._expiration("az"),
             verify=self._verify("az", settings.verify_image),
             required=required,
-            include=self._names("az", vocabulary.INCLUDE_CONTAINERS, INCLUDE_ALL),
-            skip=self._names("az", vocabulary.SKIP_CONTAINERS, SKIP_ALL),
+            include=self._names("az", vocabulary.INCLUDE_CONTAINERS, cwii_keys.INCLUDE_ALL),
+            skip=self._names("az", vocabulary.SKIP_CONTAINERS, cwii_keys.SKIP_ALL),
             client_id=client,
             tenant_id=tenant,
             authority_host=self._authority(),
         )
-
-    def unknown_keys(self) -> None:
-        """Tell every key under our prefix that means nothing, and every key that almost is under our
-        prefix."""
-        for level, key, value in self.found.items():
-            if key in KEYS or key in vocabulary.NATIVE_KEYS:
-                continue
-            meant = difflib.get_close_matches(key.lower(), KEYS, n=1, cutoff=0.75)
-            if not meant and "/" in key:
-                name = key.partition("/")[2].lower()
-                meant = difflib.get_close_matches(vocabulary.CWII_PREFIX + name, KEYS, n=1, cutoff=0.75)
-            if meant:
-                self.found.notes.append(
-                    levels.Note(f"no known key, ignored; did you mean {meant[0]}?", level, key, value)
-                )
-            elif key.startswith(vocabulary.CWII_PREFIX):
-                self.found.notes.append(levels.Note("no known key, ignored", level, key, value))
 
     def _text(self, key: str, check: levels.Check, provider: Provider) -> str | None:
         return self.found.text(key, check, provider=provider)

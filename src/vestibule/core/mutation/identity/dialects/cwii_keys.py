@@ -1,0 +1,61 @@
+"""The keys of the ``cwii.dev`` vocabulary, and the search for the one that somebody meant."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Final
+
+from vestibule.core.kinds import vocabulary
+from vestibule.core.kinds.vocabulary import cwii
+from vestibule.core.mutation.identity import levels
+
+_COMMON: Final = (
+    vocabulary.INJECT,
+    vocabulary.AUDIENCE,
+    vocabulary.TOKEN_EXPIRATION,
+    vocabulary.VERIFY,
+    vocabulary.VERIFY_ENFORCE,
+    vocabulary.VERIFY_IMAGE,
+    vocabulary.REQUIRED,
+    vocabulary.SKIP_CONTAINERS,
+    vocabulary.INCLUDE_CONTAINERS,
+)
+SKIP_ALL: Final = vocabulary.CWII_PREFIX + vocabulary.SKIP_CONTAINERS
+INCLUDE_ALL: Final = vocabulary.CWII_PREFIX + vocabulary.INCLUDE_CONTAINERS
+KEYS: Final = frozenset(
+    {
+        *(cwii(provider, name) for provider in vocabulary.PROVIDERS for name in _COMMON),
+        vocabulary.GCP_SERVICE_ACCOUNT,
+        vocabulary.GCP_DELIVERY,
+        vocabulary.GCP_TOKEN_AUDIENCE,
+        vocabulary.AWS_ROLE_ARN,
+        vocabulary.AWS_REGION,
+        vocabulary.AWS_SESSION_NAME,
+        vocabulary.AZ_CLIENT_ID,
+        vocabulary.AZ_TENANT_ID,
+        vocabulary.AZ_AUTHORITY_HOST,
+        SKIP_ALL,
+        INCLUDE_ALL,
+        vocabulary.INJECTED,
+        vocabulary.GCP_CREDENTIALS,
+    }
+)
+"""Every key that means something, the ones we write included."""
+
+
+def tell_unknown(found: levels.Levels) -> None:
+    """Tell every key under our prefix that means nothing, and every key that almost is under our
+    prefix."""
+    for level, key, value in found.items():
+        if key in KEYS or key in vocabulary.NATIVE_KEYS:
+            continue
+        meant = difflib.get_close_matches(key.lower(), KEYS, n=1, cutoff=0.75)
+        if not meant and "/" in key:
+            name = key.partition("/")[2].lower()
+            meant = difflib.get_close_matches(vocabulary.CWII_PREFIX + name, KEYS, n=1, cutoff=0.75)
+        if meant:
+            found.notes.append(
+                levels.Note(f"no known key, ignored; did you mean {meant[0]}?", level, key, value)
+            )
+        elif key.startswith(vocabulary.CWII_PREFIX):
+            found.notes.append(levels.Note("no known key, ignored", level, key, value))
