@@ -1,16 +1,41 @@
 """Our serving engine with an empty handler: `python -m bench.empty_engine PORT CERT KEY`.
 
-The ceiling of our webhook: the same TLS, HTTP and limits, a constant small answer.
+The ceiling of our webhook: the same TLS, HTTP and limits, a small constant answer; no decision, no audit.
 """
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import sys
+from pathlib import Path
+
+import uvloop
+
+from vestibule.adapters.serving import server, tls
+
+ANSWER = server.HttpResponse(
+    200,
+    b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1",'
+    b'"response":{"uid":"00000000-0000-4000-8000-000000000000","allowed":true}}',
+)
 
 
-def main(port: int, cert: str, key: str) -> None:
-    raise SystemExit(f"not wired yet: port {port}, {cert}, {key}")
+def handler(request: server.HttpRequest) -> server.HttpResponse:
+    del request
+    return ANSWER
+
+
+async def main(port: int, cert: Path, key: Path) -> None:
+    holder = tls.TlsHolder()
+    holder.replace(holder.build(cert, key))
+    engine = server.Server(handler, tls=holder, name="empty")
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    await engine.start([("127.0.0.1", port)])
+    await ended.wait()
+    await engine.drain(delay=0.0, grace=1.0)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], sys.argv[3])
+    uvloop.run(main(int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])))

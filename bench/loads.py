@@ -7,6 +7,7 @@ loader, or other work on the machine, was the limit, and the figure says less ab
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import time
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ class Load:
     p99: float
     errors: int
     server_cpu: float
-    loader_cpu: float | None
+    loader_cpu: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +60,47 @@ class Loader:
     def told(self) -> str:
         if self.tool:
             return "loader: wrk (steady rate and churn: ours)"
-        return "loader: ours, wrk not found on PATH (--install tries apt-get)"
+        if wrk.program():
+            return "loader: ours (wrk is for full runs)"
+        return "loader: ours, wrk was not found on PATH (--install tries apt-get)"
 
-    def closed(self, target: Target, connections: int, seconds: float, warmup: float = 0.3) -> Load:
+    def closed(self, target: Target, connections: int, seconds: float) -> Load:
         if not self.tool:
-            return self._ours(target, "closed", connections=connections, seconds=seconds, warmup=warmup)
+            return self._ours(
+                target, "closed", connections=connections, seconds=seconds, warmup=_warmup(seconds)
+            )
         lua = self.scratch / f"wrk-{target.shape}.lua"
         if not lua.exists():
             lua.write_text(wrk.script(fixtures.bodies(target.shape, target.seed)))
         command = wrk.command(self.tool, target.port, connections, seconds, lua)
-        cpu, began = processes.cpu_seconds(target.child.process.pid), time.perf_counter()
+        pid = target.child.process.pid
+        cpu, own, began = processes.cpu_seconds(pid), _ended_children(), time.perf_counter()
         output = self._run(command, b"", seconds + 30)
         took = time.perf_counter() - began
-        server = (processes.cpu_seconds(target.child.process.pid) - cpu) / took
         try:
             found = wrk.parse(output.decode())
         except wrk.Failed as problem:
             raise Failed(str(problem)) from problem
-        return Load(found.requests, found.per_second, found.p50, found.p99, found.errors, server, None)
+        return Load(
+            requests=found.requests,
+            per_second=found.per_second,
+            p50=found.p50,
+            p99=found.p99,
+            errors=found.errors,
+            server_cpu=(processes.cpu_seconds(pid) - cpu) / took,
+            loader_cpu=(_ended_children() - own) / took,
+        )
 
-    def steady(self, target: Target, rate: float, burst: int, seconds: float, warmup: float = 1.0) -> Load:
+    def steady(self, target: Target, rate: float, burst: int, seconds: float) -> Load:
         """The open loop over 16 connections: what an API server keeps open at such a rate."""
         return self._ours(
-            target, "open", connections=16, seconds=seconds, warmup=warmup, rate=rate, burst=burst
+            target,
+            "open",
+            connections=16,
+            seconds=seconds,
+            warmup=_warmup(seconds),
+            rate=rate,
+            burst=burst,
         )
 
     def churn(self, target: Target, connections: int) -> Load:
@@ -142,5 +161,16 @@ class Loader:
                 raise Failed(f"loader did not end in {limit:g} s") from problem
         if done.returncode != 0:
             words = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
-            raise Failed(f"loader failed: {words[-1][:200]}")
+            raise Failed(f"loader failed: {processes.clean(words[-1])}")
         return done.stdout
+
+
+def _warmup(seconds: float) -> float:
+    """Seconds before the measured ones: a quarter of them, at most one."""
+    return min(1.0, seconds / 4)
+
+
+def _ended_children() -> float:
+    """Processor time of the children that have ended; the servers run on, so a difference is the loader's."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

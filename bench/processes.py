@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import socket
 import ssl
 import subprocess
@@ -45,7 +46,13 @@ class Child:
     def last_words(self) -> str:
         """The last line of its log that is not blank, for an error text."""
         lines = self.log.read_text(errors="replace").split("\n")
-        return next((line.strip()[-300:] for line in reversed(lines) if line.strip()), "it said nothing")
+        return clean(next((line for line in reversed(lines) if line.strip()), "it said nothing"))
+
+
+def clean(text: str) -> str:
+    """Words of another program without addresses, looked-up host names and folders of this machine."""
+    text = re.sub(r"https?://\S+|(?<=lookup )\S+", "…", text.strip())
+    return re.sub(r"(?<![^\s'\"=(])/\S*/", "…/", text)[-200:]
 
 
 def cpu_seconds(pid: int) -> float:

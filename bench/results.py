@@ -18,6 +18,8 @@ from bench import eks
 from bench.figures import Figure
 
 LATEST = Path(__file__).resolve().parent / "results" / "latest.json"
+NOTE = 90
+"""Characters of a note in the table; the file has all of it."""
 HEADS = ("figure", "measured", "unit", "bar", "verdict", "note")
 
 
@@ -89,7 +91,8 @@ def versions() -> dict[str, str]:
 def _cells(figure: Figure) -> list[str]:
     measured = "-" if figure.value is None else _number(figure.value)
     bar = str(figure.bar) if figure.bar else ""
-    return [f"  {figure.name}", measured.rjust(8), figure.unit, bar, figure.verdict, figure.note]
+    note = figure.note if len(figure.note) <= NOTE else f"{figure.note[: NOTE - 1]}…"
+    return [f"  {figure.name}", measured.rjust(8), figure.unit, bar, figure.verdict, note]
 
 
 def _number(value: float) -> str:

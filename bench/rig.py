@@ -49,12 +49,12 @@ FULL = Lengths(
 QUICK = Lengths(
     batches=4,
     repetitions=3,
-    seconds=0.5,
+    seconds=0.4,
     rounds=3,
     side_rounds=1,
-    steady=1.5,
+    steady=1.2,
     steady_rounds=1,
-    memory=1.0,
+    memory=0.5,
     churn=100,
     starts=3,
 )

@@ -32,8 +32,11 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.run", description="the figures of the README, measured"
     )
-    parser.add_argument("--quick", action="store_true", help="about 20 seconds: a look, not a claim")
+    parser.add_argument(
+        "--quick", action="store_true", help="about 20 seconds, our own loader: a look, not a claim"
+    )
     parser.add_argument("--only", type=_sections, default=list(SECTIONS), help=f"of {','.join(SECTIONS)}")
+    parser.add_argument("--own-loader", action="store_true", help="use our loader even when wrk is there")
     parser.add_argument("--install", action="store_true", help="try apt-get install wrk when it is missing")
     parser.add_argument("--no-fail", action="store_true", help="exit 0 even when bars are missed")
     parser.add_argument(
@@ -61,11 +64,12 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, _terminated)
     if chosen.install and not wrk.program():
         print(wrk.install())
+    tool = None if chosen.own_loader or chosen.quick else wrk.program()
     lengths = rig.QUICK if chosen.quick else rig.FULL
     began, load = time.monotonic(), os.getloadavg()[0]
     found: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="vestibule-bench-") as scratch:
-        stand = rig.make(Path(scratch), wrk.program(), lengths, chosen.seed)
+        stand = rig.make(Path(scratch), tool, lengths, chosen.seed)
         print(stand.split.told, stand.loader.told, sep="; ")
         if load > 0.5:
             print(f"machine is busy (load {load:.1f} on {len(cores.usable())} cores): trust the ratios only")

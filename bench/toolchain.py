@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+from bench import processes
 from bench.processes import Unavailable
 
 PEERS = Path(__file__).resolve().parent / "peers"
@@ -109,12 +110,6 @@ def _watched(command: list[str], folder: Path) -> None:
                 raise Unavailable(f"build took longer than {BUILD_LIMIT:g} s")
             if now - told > 5:
                 told = now
-                print(f"  {now - began:4.0f} s, {lines} packages, now {_clean(last)}", flush=True)
+                print(f"  {now - began:4.0f} s, {lines} packages, now {processes.clean(last)}", flush=True)
     if process.returncode != 0:
-        raise Unavailable(f"build failed: {_clean(last)}")
-
-
-def _clean(text: str) -> str:
-    """Without addresses, host names that were looked up, and folders of this machine."""
-    text = re.sub(r"https?://\S+|(?<=lookup )\S+", "…", text)
-    return re.sub(r"(?<!\S)/\S*/", "…/", text)[-200:]
+        raise Unavailable(f"build failed: {processes.clean(last)}")

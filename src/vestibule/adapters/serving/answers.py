@@ -12,7 +12,17 @@ from typing import Final
 
 from vestibule.adapters.serving.messages import HttpResponse
 
-__all__ = ["BUSY", "CLOSE", "CONTINUE", "INTERNAL_ERROR", "KEEP", "KEEP_1_0", "UNAVAILABLE", "final", "render"]
+__all__ = [
+    "BUSY",
+    "CLOSE",
+    "CONTINUE",
+    "INTERNAL_ERROR",
+    "KEEP",
+    "KEEP_1_0",
+    "UNAVAILABLE",
+    "final",
+    "render",
+]
 
 _TEXT: Final = "text/plain; charset=utf-8"
 

@@ -21,6 +21,7 @@ from vestibule.adapters.serving.service import Service
 
 __all__ = ["Connection"]
 
+HEADS={}
 _WRITE_HIGH_WATER: Final = 64 * 1024  # bytes; an answer of ours is 2 KiB, a page of metrics about 50
 _RETIRE_SECONDS: Final = 1.0  # a peer that was active this recently may have a request on its way
 
@@ -35,7 +36,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._reader = reader.Reader(service.limits, service.loop.time)
+        self._reader = reader.Reader(service.limits, service.loop.time, HEADS)
         self._task: asyncio.Task[HttpResponse] | None = None
         self._blocked = False  # the peer reads too slowly: answer nothing more for now
         self._surplus = False  # one connection too many: every request is shed
@@ -99,6 +100,11 @@ class Connection(asyncio.Protocol):
         service.leave()
 
     # what the server calls
+
+    @property
+    def made(self) -> bool:
+        """Whether there has been a connection: then ``connection_lost`` counts the socket out."""
+        return self.due > 0
 
     def expire(self) -> None:
         """The time in ``due`` has passed: cut the peer off, unless it is us who make it wait."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import httptools
 
@@ -29,6 +29,17 @@ ENDED: Final = 3  # no further request will be read
 _NO_LENGTH: Final = -1
 
 
+class Head(NamedTuple):
+    """A head that has passed every check, remembered by its exact bytes."""
+
+    length: int
+    method: str
+    path: str
+    query: str
+    content_type: str
+    seconds: float
+
+
 class _Stop(Exception):
     """Raised in a parser callback to make the parser stop; never leaves ``feed``."""
 
@@ -38,15 +49,18 @@ class Reader:
 
     __slots__ = (
         "_body", "_chunked", "_clock", "_connection_named", "_content_type", "_expect", "_fields", "_head_size",
-        "_length", "_limits", "_parser", "_refusal", "_replaying", "_seen", "_unseen", "_url",
+        "_heads",
+        "_length", "_limits","_memo", "_parser", "_refusal", "_replaying", "_seen", "_unseen", "_url",
         "count", "forbidden", "inbox", "now", "stage",
     )  # fmt: skip
 
-    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
+    def __init__(self, limits: Limits, clock: Callable[[], float], heads: dict[bytes, Head]) -> None:
         self._limits = limits
+        self._heads = heads
         self._clock = clock
         self._parser = httptools.HttpRequestParser(self)
         self._refusal = answers.final(400)
+        self._body: bytes | bytearray = b""
         self.inbox: deque[bytes | tuple[HttpRequest, str]] = deque()
         """What is to be answered, in order: a request with its ``Connection`` value, or bytes to send as
         they are."""
@@ -61,7 +75,18 @@ class Reader:
 
     def feed(self, data: bytes) -> None:
         """Take one read's bytes; afterwards ``inbox`` and ``stage`` say what came of them."""
-        if self.stage == ENDED:
+        if self.stage == IDLE:
+            end = data.find(b"\r\n\r\n") + 4
+            head = self._heads.get(data[:end])
+            if head is not None and not self.forbidden:
+                length, method, path, query, content_type, seconds = head
+                if end + length == len(data):
+                    self.now = now = self._clock()
+                    self.inbox.append(
+                        (HttpRequest(method, path, query, data[end:], content_type, now + seconds), answers.KEEP)
+                    )
+                    return
+        elif self.stage == ENDED:
             return
         queued = len(self.inbox)
         rest = data
@@ -77,6 +102,8 @@ class Reader:
                     self.refuse(self._refusal)
                 return
             break
+        if self.stage == IDLE:
+            if len(self.inbox)==1 and self._memo: self._heads[data[:data.find(b"\r\n\r\n") + 4]] = self._memo
         if self.stage != IDLE:
             self._count_unseen(len(data), completed=len(self.inbox) != queued)
 
@@ -136,11 +163,10 @@ class Reader:
         body = self._body
         if not body:
             self._body = part
-        else:
-            # not a list of parts: two-byte chunks would cost thirty times their size
-            if isinstance(body, bytes):
-                body = self._body = bytearray(body)
+        elif isinstance(body, bytearray):
             body += part
+        else:
+            self._body = bytearray(body) + part  # not a list: two-byte chunks would cost thirty times their size
         if self._chunked and len(self._body) > self._limits.body:
             self._stop(413)
 
@@ -165,10 +191,9 @@ class Reader:
         self.now = now = self._clock()
         deadline = now + (self._limits.deadline_seconds if seconds is None else seconds)
         method = self._parser.get_method().decode("ascii")
-        body = self._body
-        if not isinstance(body, bytes):
-            body = bytes(body)
+        body = self._body if isinstance(self._body, bytes) else bytes(self._body)
         self.inbox.append((HttpRequest(method, path, query, body, self._content_type, deadline), connection))
+        self._memo = Head(len(body), method,path,query,self._content_type,deadline-now)
         self._body = b""
         self.stage = IDLE if keep else ENDED
 
@@ -184,7 +209,7 @@ class Reader:
         self._connection_named = False
         self._replaying = False
         self._content_type = ""
-        self._body: bytes | bytearray = b""
+        self._body = b""
         self._seen = 0
         self._unseen = 0
 
@@ -246,7 +271,7 @@ class Reader:
             self._stop(417)
         self._expect = True
 
-    def _notice_connection(self, value: bytes) -> None:  # noqa: ARG002 - llhttp reads the value
+    def _notice_connection(self, value: bytes) -> None:
         self._connection_named = True
 
 

@@ -29,20 +29,170 @@ _BACKLOG: Final = 512  # sockets the kernel may hold for us; as many as `Limits.
 _ACCEPT_BURST: Final = 64  # sockets taken per wake-up, so that a flood of connects does not starve requests
 _ACCEPT_PAUSE: Final = 0.5  # seconds to leave a listener alone when we are out of file descriptors
 _TICK: Final = 0.25  # seconds between two looks at deadlines and at the loop's own delay
+_DEFAULTS: Final = Limits()
 _ABORT_SECONDS: Final = 1.0  # for aborted transports to report that they are gone
 
 
 class Server:
     """One handler behind any number of listening addresses."""
 
-    def __init__(self, handler: Handler, *, limits: Limits | None = None, tls: TlsHolder | None, name: str) -> None:
-        self._handler = handler
-        self._limits = Limits() if limits is None else limits
-        self._tls = tls
+    def __init__(
+        self, handler: Handler, *, limits: Limits = _DEFAULTS, tls: TlsHolder | None, name: str
+    ) -> None:
+        self._service = Service(handler, limits, tls)
         self._name = name
         self._listeners: list[socket.socket] = []
         self._handshakes: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._expected = 0.0
+        self._tick_due = 0.0
         self.lag = 0.0
         """Seconds by which the event loop was late at the last tick."""
+
+    @property
+    def stats(self) -> Stats:
+        """Counts, live."""
+        return self._service.stats
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """Where we listen, with the real ports; empty before ``start`` and when drained."""
+        return [listener.getsockname()[:2] for listener in self._listeners]
+
+    async def start(self, addresses: Sequence[tuple[str, int]]) -> None:
+        """Listen on all ``addresses``, or on none and raise OSError, which names the address.
+
+        Host ``""`` or ``"::"`` means every interface, IPv6 and IPv4; port 0 picks a free one.
+        """
+        self._service.loop = loop = asyncio.get_running_loop()
+        try:
+            for host, port in addresses:
+                self._listeners.append(_listen(host, port))
+        except OSError:
+            self._close_listeners()
+            raise
+        for listener in self._listeners:
+            loop.add_reader(listener, self._accept, listener)
+        self._tick_due = loop.time()
+        self._tick()
+        logger.info("listening", extra={"server": self._name, "addresses": self.addresses})
+
+    async def drain(self, *, delay: float, grace: float) -> None:
+        """Leave without losing a request; afterwards nothing of this server is left, also if cancelled.
+
+        1. For ``delay`` seconds all goes on, but every answer ends its connection: clients move to other replicas.
+        2. Nobody is accepted any more; idle connections are closed, busy ones have ``grace`` seconds to finish.
+        3. What is still open then is cut, its handlers cancelled.
+        """
+        service = self._service
+        service.draining = True
+        try:
+            await asyncio.sleep(delay)
+            for listener in self._listeners:
+                self._accept(listener)  # who is in the backlog believes to be connected
+            self._close_listeners()
+            await asyncio.sleep(0)  # requests that have already arrived are read before anybody looks idle
+            for connection in list(service.connections):
+                connection.retire()
+            await self._emptied(grace)
+        finally:
+            self._close_listeners()
+            for task in self._handshakes:
+                task.cancel()
+            for connection in list(service.connections):
+                connection.abort()
+            cut = not await self._emptied(_ABORT_SECONDS)
+            if self._timer is not None:
+                self._timer.cancel()
+            logger.info("drained", extra={"server": self._name, "cut": cut})
+
+    async def _emptied(self, seconds: float) -> bool:
+        service = self._service
+        if service.stats.connections:
+            service.empty.clear()
+            try:
+                async with asyncio.timeout(seconds):
+                    await service.empty.wait()
+            except TimeoutError:
+                return False
+        return True
+
+    def _accept(self, listener: socket.socket) -> None:
+        service = self._service
+        stats = service.stats
+        for _ in range(_ACCEPT_BURST):
+            try:
+                peer, _ = listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}:
+                    raise
+                logger.error("accepting paused", extra={"server": self._name, "error": error.strerror})
+                service.loop.remove_reader(listener)
+                service.loop.call_later(_ACCEPT_PAUSE, self._accept_again, listener)
+                return
+            if stats.connections >= 2 * service.limits.connections:
+                stats.refused += 1
+                peer.close()
+                continue
+            stats.accepted += 1
+            stats.connections += 1
+            peer.setblocking(False)
+            task = service.loop.create_task(self._admit(peer))
+            self._handshakes.add(task)
+            task.add_done_callback(self._handshakes.discard)
+
+    def _accept_again(self, listener: socket.socket) -> None:
+        if listener in self._listeners:
+            self._service.loop.add_reader(listener, self._accept, listener)
+
+    async def _admit(self, peer: socket.socket) -> None:
+        """Shake hands and hand the socket to a Connection, which counts it out when it is lost."""
+        service = self._service
+        connection = Connection(service)
+        try:
+            if service.tls is None:
+                await service.loop.connect_accepted_socket(lambda: connection, peer)
+            else:
+                await service.loop.connect_accepted_socket(
+                    lambda: connection,
+                    peer,
+                    ssl=service.tls.current,
+                    ssl_handshake_timeout=service.limits.handshake_seconds,
+                    ssl_shutdown_timeout=service.limits.write_seconds,
+                )
+        except OSError:  # ssl.SSLError is one: a peer that failed or gave up, which is its own affair
+            service.stats.handshakes_failed += 1
+        finally:
+            if not connection.made:
+                service.leave()
+
+    def _tick(self) -> None:
+        """Measure how late we are, and cut off who is too slow."""
+        service = self._service
+        now = service.loop.time()
+        self.lag = max(0.0, now - self._tick_due)
+        service.shedding = self.lag > service.limits.lag_shed_seconds
+        self._tick_due = now + _TICK
+        self._timer = service.loop.call_later(_TICK, self._tick)
+        for connection in [connection for connection in service.connections if connection.due <= now]:
+            connection.expire()
+
+    def _close_listeners(self) -> None:
+        for listener in self._listeners:
+            self._service.loop.remove_reader(listener)
+            listener.close()
+        self._listeners.clear()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    everywhere = host in {"", "::"}
+    if everywhere and socket.has_dualstack_ipv6():
+        listener = socket.create_server(
+            ("::", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True
+        )
+    else:
+        family = socket.AF_INET6 if ":" in host and not everywhere else socket.AF_INET
+        listener = socket.create_server(("" if everywhere else host, port), family=family, backlog=_BACKLOG)
+    listener.setblocking(False)
+    return listener

@@ -55,13 +55,12 @@ class Service:
 
     __slots__ = ("connections", "draining", "empty", "handler", "limits", "loop", "shedding", "stats", "tls")
 
-    def __init__(
-        self, handler: Handler, limits: Limits, tls: TlsHolder | None, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def __init__(self, handler: Handler, limits: Limits, tls: TlsHolder | None) -> None:
         self.handler = handler
         self.limits = limits
         self.tls = tls
-        self.loop = loop
+        self.loop: asyncio.AbstractEventLoop
+        """Set when the server starts."""
         self.stats = Stats()
         self.connections: set[Connection] = set()
         """Connections past their handshake."""

@@ -21,7 +21,7 @@ class _Wire(msgspec.Struct, gc=False):
     """Base of what is read from the wire; without cycles, so the garbage collector need not know it."""
 
 
-class OwnerReference(_Wire, rename="camel"):
+class OwnerReference(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """One ``metadata.ownerReferences`` entry."""
 
     api_version: str = ""
@@ -203,11 +203,14 @@ class _Answer(_Wire, rename="camel"):
 
 
 _encode = msgspec.json.Encoder().encode
+_PLAIN: Final = b'{"apiVersion":%b,"kind":"AdmissionReview","response":{"uid":%b,"allowed":true}}'
 _REASONS: Final = {400: "BadRequest", 403: "Forbidden", 422: "Invalid"}
 
 
 def encode(review: Review, verdict: verdicts.Verdict, *, tell: bool = True) -> bytes:
     """The answer; ``tell=False`` leaves out warnings and audit annotations, as the originals do."""
+    if verdict.outcome == "skip" and not verdict.findings:
+        return _PLAIN % (_encode(review.api_version), _encode(review.request.uid))
     response = _Response(review.request.uid, verdict.outcome != "deny")
     if verdict.patch:
         response.patch = verdict.patch

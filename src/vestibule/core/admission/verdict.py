@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+import msgspec
+
 Severity = Literal["info", "warn", "refuse"]
 Outcome = Literal["skip", "inject", "deny"]
 
@@ -65,7 +67,7 @@ class Effect(NamedTuple):
     force: bool
 
 
-class Verdict(NamedTuple):
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """The decision about one pod."""
 
     outcome: Outcome
@@ -75,8 +77,8 @@ class Verdict(NamedTuple):
     providers: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     origins: tuple[Origin, ...] = ()
-    levels: Sequence[tuple[str, object]] = ()
-    """Name and object of each level of precedence, strongest first."""
+    levels: Sequence[Any] = ()
+    """The object of each level of precedence, strongest first."""
     missing: tuple[Missing, ...] = ()
     effects: tuple[Effect, ...] = ()
     reason: str = ""
@@ -94,9 +96,9 @@ class Verdict(NamedTuple):
             Found(
                 origin.key,
                 origin.value,
-                self.levels[origin.level][0] if origin.level >= 0 else "default",
-                str(self.levels[origin.level][1]) if origin.level >= 0 else "settings",
-                tuple((str(self.levels[level][1]), value) for level, value in origin.shadowed),
+                self.levels[origin.level].level if origin.level >= 0 else "default",
+                str(self.levels[origin.level]) if origin.level >= 0 else "settings",
+                tuple((str(self.levels[level]), value) for level, value in origin.shadowed),
             )
             for origin in self.origins
         )

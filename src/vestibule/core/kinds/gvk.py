@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 
-class Kind(NamedTuple):
-    """Group, version, kind, plural; ``str()`` is the form people write."""
+class Kind(msgspec.Struct, frozen=True, eq=False):
+    """Group, version, kind, plural; ``str()`` is the form people write.
+
+    Compared by identity: there is one object per kind, and it is a key of every cache.
+    """
 
     group: str
     version: str
     kind: str
     plural: str
     namespaced: bool = True
+    api_version: str = ""
+    """``apps/v1``, or ``v1`` for the core group."""
 
-    @property
-    def api_version(self) -> str:
-        """``apps/v1``, or ``v1`` for the core group."""
-        return f"{self.group}/{self.version}" if self.group else self.version
+    def __post_init__(self) -> None:
+        whole = f"{self.group}/{self.version}" if self.group else self.version
+        msgspec.structs.force_setattr(self, "api_version", whole)
 
     def __str__(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural

@@ -85,8 +85,11 @@ def relevant(annotations: dict[str, str]) -> dict[str, str]:
     return {
         key: value
         for key, value in annotations.items()
-        if key.startswith(CWII_PREFIX) or key in NATIVE_KEYS or looks_like_ours(key)
+        if key in _NATIVE or (key[:1] in "cC" and (key.startswith(CWII_PREFIX) or looks_like_ours(key)))
     }
+
+
+_NATIVE: Final = frozenset(NATIVE_KEYS)
 
 
 def looks_like_ours(key: str) -> bool:

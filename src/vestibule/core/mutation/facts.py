@@ -8,21 +8,16 @@ remembered per set of sources instead of being made per pod.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
+import msgspec
+
+from vestibule.core.admission import review
 from vestibule.core.kinds import gvk, vocabulary
 
 LevelName = Literal["pod", "owner", "serviceaccount", "namespace"]
 
-
-class OwnerRef(NamedTuple):
-    """One ``metadata.ownerReferences`` entry."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str = ""
-    controller: bool = False
+OwnerRef = review.OwnerReference
 
 
 class Annotations:
@@ -58,7 +53,7 @@ class Annotations:
 NO_ANNOTATIONS: Final = Annotations({})
 
 
-class Source(NamedTuple):
+class Source(msgspec.Struct, frozen=True, gc=False):
     """One object, cut down to what a decision needs."""
 
     kind: str
@@ -68,8 +63,20 @@ class Source(NamedTuple):
     annotations: Annotations = NO_ANNOTATIONS
     owners: tuple[OwnerRef, ...] = ()
 
+    @property
+    def level(self) -> LevelName:
+        """Which level of precedence an object of this kind stands for."""
+        return _LEVELS.get(self.kind, "owner")
+
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+_LEVELS: Final[dict[str, LevelName]] = {
+    "Pod": "pod",
+    "ServiceAccount": "serviceaccount",
+    "Namespace": "namespace",
+}
 
 
 def source(obj: Mapping[str, Any]) -> Source:
@@ -122,20 +129,11 @@ def _text(mapping: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-class Level(NamedTuple):
-    """One level of precedence: which one, and the object whose annotations stand there."""
-
-    name: LevelName
-    source: Source
-
-
-class Facts(NamedTuple):
-    """Everything read for one pod: its levels from the strongest to the weakest, and what was found on
-    the way."""
+class Facts(msgspec.Struct, frozen=True, gc=False):
+    """Everything read for one pod: its levels, strongest first, and what was met on the way."""
 
     namespace: str
     service_account: str
-    levels: tuple[Level, ...]
+    levels: tuple[Source, ...]
     notes: tuple[str, ...] = ()
-    """What the walk met and passed over, told to the user: a foreign controller, an owner whose uid
-    differs."""
+    """What the walk met and passed over: an owner whose uid differs."""

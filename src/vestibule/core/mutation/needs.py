@@ -12,7 +12,7 @@ from typing import Final
 from vestibule.core.admission.review import Pod, Request
 from vestibule.core.kinds import gvk, vocabulary
 from vestibule.core.mutation import owners
-from vestibule.core.mutation.facts import NO_ANNOTATIONS, Annotations, Facts, Level, OwnerRef, Source
+from vestibule.core.mutation.facts import NO_ANNOTATIONS, Annotations, Facts, Source
 from vestibule.core.mutation.owners import Need
 from vestibule.core.mutation.rules import Rules
 
@@ -32,22 +32,18 @@ def names(request: Request, pod: Pod, rules: Rules) -> tuple[str, str]:
 def questions(request: Request, pod: Pod, rules: Rules) -> Questions:
     """Owner chain, ServiceAccount, namespace, in this order."""
     namespace, account = names(request, pod, rules)
-    levels = [Level("pod", pod_source(pod, namespace))]
+    levels = [pod_source(pod, namespace)]
     notes: tuple[str, ...] = ()
     if pod.metadata.owner_references:
-        references = [
-            OwnerRef(ref.api_version, ref.kind, ref.name, ref.uid, ref.controller is True)
-            for ref in pod.metadata.owner_references
-        ]
         walk = owners.by_controller if rules.controller_owner else owners.by_kind
-        walked = yield from walk(namespace, references)
-        levels += [Level("owner", owner) for owner in walked.owners]
+        walked = yield from walk(namespace, pod.metadata.owner_references)
+        levels += walked.owners
         notes = walked.notes
     service_account = yield Need(gvk.SERVICE_ACCOUNT, namespace, account)
     if service_account is not None:
-        levels.append(Level("serviceaccount", service_account))
+        levels.append(service_account)
     found = yield Need(gvk.NAMESPACE, "", namespace)
-    levels.append(Level("namespace", found or Source("Namespace", "", namespace)))
+    levels.append(found or Source("Namespace", "", namespace))
     return Facts(namespace, account, tuple(levels), notes)
 
 

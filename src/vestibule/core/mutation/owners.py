@@ -9,14 +9,16 @@ reads nothing that it should not.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from vestibule.core.kinds import gvk
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.mutation.facts import OwnerRef, Source
 
 
-class Need(NamedTuple):
+class Need(msgspec.Struct, frozen=True, gc=False):
     """An object that must be read before a pod can be decided."""
 
     kind: Kind
@@ -24,7 +26,7 @@ class Need(NamedTuple):
     name: str
 
 
-class Walked(NamedTuple):
+class Walked(msgspec.Struct, frozen=True, gc=False):
     """The owners that count, strongest first, and what was passed over."""
 
     owners: tuple[Source, ...]
@@ -58,48 +60,54 @@ def by_kind(namespace: str, references: Sequence[OwnerRef]) -> Walk:
     return _NOBODY
 
 
-_CONTROLLERS: Final = {
-    (kind.group, kind.kind): kind for kind in (gvk.REPLICA_SET, gvk.STATEFUL_SET, gvk.DAEMON_SET, gvk.JOB)
+_PARENTS: Final = {
+    gvk.REPLICA_SET: gvk.DEPLOYMENT,
+    gvk.JOB: gvk.CRON_JOB,
+    gvk.STATEFUL_SET: None,
+    gvk.DAEMON_SET: None,
 }
-_PARENTS: Final = {gvk.REPLICA_SET: gvk.DEPLOYMENT, gvk.JOB: gvk.CRON_JOB}
+"""Kinds that control pods, and the kind that may control them in turn."""
+_CONTROLLERS: Final = {kind.kind: kind for kind in _PARENTS}
 
 
 def by_controller(namespace: str, references: Sequence[OwnerRef]) -> Walk:
     """The controller and its own controller: Deployment before ReplicaSet, Job before CronJob."""
-    reference = next((reference for reference in references if reference.controller), None)
+    reference = _controller(references)
     if reference is None:
         return _NOBODY
-    kind = _CONTROLLERS.get((_group(reference), reference.kind))
-    if kind is None:
+    kind = _CONTROLLERS.get(reference.kind)
+    if kind is None or not _in_group(reference, kind):
         return _NOBODY
     owner = yield Need(kind, namespace, reference.name)
     if owner is None:
         return _NOBODY
     if not _same(owner, reference):
-        return Walked(
-            (),
-            (f"{owner} is not the object the pod's controller reference names (uid differs): passed over",),
-        )
-    parent_kind = _PARENTS.get(kind)
-    if parent_kind is None:
+        return Walked((), (f"{owner} is not what the pod's controller reference names (uid differs)",))
+    parent_kind = _PARENTS[kind]
+    parent_ref = _controller(owner.owners)
+    if parent_kind is None or parent_ref is None:
         return Walked((owner,))
-    parent_ref = next((ref for ref in owner.owners if ref.controller), None)
-    if parent_ref is None or (_group(parent_ref), parent_ref.kind) != (parent_kind.group, parent_kind.kind):
+    if parent_ref.kind != parent_kind.kind or not _in_group(parent_ref, parent_kind):
         return Walked((owner,))
     parent = yield Need(parent_kind, namespace, parent_ref.name)
     if parent is None:
         return Walked((owner,))
     if not _same(parent, parent_ref):
-        return Walked(
-            (owner,), (f"{parent} is not the object that {owner} names (uid differs): passed over",)
-        )
+        return Walked((owner,), (f"{parent} is not what {owner} names as its controller (uid differs)",))
     # a Deployment copies its annotations to ReplicaSets, where they grow stale; a Job is finer
     return Walked((parent,) if kind is gvk.REPLICA_SET else (owner, parent))
 
 
-def _group(reference: OwnerRef) -> str:
-    group, slash, _ = reference.api_version.partition("/")
-    return group if slash else ""
+def _controller(references: Sequence[OwnerRef]) -> OwnerRef | None:
+    for reference in references:
+        if reference.controller:
+            return reference
+    return None
+
+
+def _in_group(reference: OwnerRef, kind: Kind) -> bool:
+    """Any version of the kind's group will do."""
+    return reference.api_version == kind.api_version or reference.api_version.rpartition("/")[0] == kind.group
 
 
 def _same(found: Source, reference: OwnerRef) -> bool:

@@ -6,8 +6,6 @@ and append to the other.
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 
 from vestibule import errors
@@ -53,27 +51,25 @@ class PodView(msgspec.Struct, gc=False):
 
 _volumes = msgspec.json.Decoder(list[Volume] | None).decode
 _containers = msgspec.json.Decoder(list[Container] | None).decode
-_ABSENT: Final = b""
 
 
 def view(spec: review.PodSpec) -> PodView:
     """Decode the lists; raises MalformedReview (422) when one has the wrong shape."""
-    volumes, containers, inits = bytes(spec.volumes), bytes(spec.containers), bytes(spec.init_containers)
     field = "spec.volumes"
     try:
-        decoded_volumes = _volumes(volumes) if volumes else None
+        volumes = None if spec.volumes is review.ABSENT else _volumes(spec.volumes)
         field = "spec.containers"
-        decoded_containers = (_containers(containers) if containers else None) or []
+        containers = None if spec.containers is review.ABSENT else _containers(spec.containers)
         field = "spec.initContainers"
-        decoded_inits = _containers(inits) if inits else None
+        inits = None if spec.init_containers is review.ABSENT else _containers(spec.init_containers)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise errors.MalformedReview(422, str(error), f"request.object.{field}") from error
-    return PodView(decoded_volumes, decoded_containers, decoded_inits)
+    return PodView(volumes, containers or [], inits)
 
 
 def raw_list(raw: msgspec.Raw) -> list[dict[str, object]]:
     """A list in full, for the rare case that contents must be compared."""
-    return msgspec.json.decode(raw, type=list[dict[str, object]] | None) or [] if bytes(raw) else []
+    return [] if raw is review.ABSENT else msgspec.json.decode(raw, type=list[dict[str, object]] | None) or []
 
 
 def is_windows(spec: review.PodSpec) -> bool:

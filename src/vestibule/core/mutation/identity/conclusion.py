@@ -2,45 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from vestibule.core.admission import verdict as verdicts
 from vestibule.core.mutation.facts import Facts
+from vestibule.core.mutation.identity import render
 from vestibule.core.mutation.identity.levels import Note
 from vestibule.core.mutation.policy import Policy, Prepared
 
 
 def conclude(
-    patched: bytes,
-    providers: tuple[str, ...],
-    effects: tuple[verdicts.Effect, ...],
-    notes: list[Note],
-    facts: Facts,
-    policy: Policy,
-    prepared: Prepared,
+    bundle: render.Bundle, patched: bytes, notes: list[Note], facts: Facts, policy: Policy, prepared: Prepared
 ) -> verdicts.Verdict:
     """Turn notes into findings, and the whole into a verdict."""
-    findings = tuple(_finding(note, facts, policy, prepared) for note in notes)
-    details: dict[str, Any] = {
-        "findings": findings,
-        "origins": prepared.origins,
-        "levels": facts.levels,
-        "missing": prepared.missing,
-    }
-    problems = [finding.text for finding in findings if finding.severity == "refuse"]
+    findings: tuple[verdicts.Finding, ...] = ()
+    problems: list[str] = []
+    if notes:
+        findings = tuple([_finding(note, facts, policy, prepared) for note in notes])
+        problems = [finding.text for finding in findings if finding.severity == "refuse"]
     if problems:
-        return verdicts.refused("; ".join(problems), reason="required", **details)
-    if patched:
-        return verdicts.patched(patched, providers=providers, effects=effects, **details)
-    reason = "already-injected" if providers else "unconfigured" if prepared.missing else "nothing-injected"
-    return verdicts.skipped(reason, providers=providers, effects=effects, **details)
+        outcome: verdicts.Outcome = "deny"
+        reason = "required"
+    elif patched:
+        outcome, reason = "inject", ""
+    else:
+        outcome = "skip"
+        reason = "already-injected" if bundle.parts else "nothing-injected"
+        if prepared.missing and not bundle.parts:
+            reason = "unconfigured"
+    return verdicts.Verdict(
+        outcome,
+        b"" if problems else patched,
+        message="; ".join(problems),
+        code=403 if problems else 0,
+        providers=() if problems else bundle.providers,
+        findings=findings,
+        origins=prepared.origins,
+        levels=facts.levels,
+        missing=prepared.missing,
+        effects=_effects(bundle, facts.namespace) if bundle.has_config_maps and not problems else (),
+        reason=reason,
+    )
+
+
+def _effects(bundle: render.Bundle, namespace: str) -> tuple[verdicts.Effect, ...]:
+    return tuple(
+        verdicts.Effect(
+            {**wanted.body, "metadata": {**wanted.body["metadata"], "namespace": namespace}},
+            wanted.field_manager,
+            wanted.force,
+        )
+        for wanted in (part.plan.config_map for part in bundle.parts)
+        if wanted is not None
+    )
 
 
 def _finding(note: Note, facts: Facts, policy: Policy, prepared: Prepared) -> verdicts.Finding:
     refuse = note.blocking and (
         note.provider in prepared.required or (bool(note.want) and policy.settings.on_invalid == "refuse")
     )
-    source = str(facts.levels[max(note.level, 0)].source)
+    source = str(facts.levels[max(note.level, 0)])
     shown = note.value if len(note.value) <= 80 else note.value[:77] + "..."
     if not note.key or note.level < 0:
         text = f"{source}: {note.text}"

@@ -6,20 +6,16 @@ from vestibule.core.kinds import selectors
 from vestibule.core.mutation import podview
 from vestibule.core.mutation.identity import render
 from vestibule.core.mutation.identity.levels import Note
+from vestibule.core.mutation.rules import Rules
 
 
 def overlaps(target: podview.Container, bundle: render.Bundle) -> bool:
     """Whether the container has a variable, volume or path that a plan uses too."""
-    if target.env:
-        names = bundle.env_names
-        for env in target.env:
-            if env.name in names:
-                return True
-    if target.volume_mounts:
-        volumes, paths = bundle.mount_volumes, bundle.mount_paths
-        for mount in target.volume_mounts:
-            if mount.name in volumes or mount.mount_path.rstrip("/") in paths:
-                return True
+    if target.env and not bundle.env_names.isdisjoint([variable.name for variable in target.env]):
+        return True
+    for mount in target.volume_mounts or ():
+        if mount.name in bundle.mount_volumes or mount.mount_path.rstrip("/") in bundle.mount_paths:
+            return True
     return False
 
 
@@ -28,19 +24,21 @@ def container(
     index: int,
     target: podview.Container,
     bundle: render.Bundle,
-    *,
-    by_content: bool,
+    rules: Rules,
+    served: set[str],
     notes: list[Note],
-) -> tuple[bytes, set[str]]:
-    """The operations for a container that already has something of ours, or of the same name."""
+) -> bytes:
+    """The operations for a container that already has something of ours, or that a list names.
+
+    Adds to ``served`` the clouds it takes and to ``notes`` what the user should know.
+    """
     env = {variable.name: variable.value for variable in target.env or ()}
     volumes = {mount.name for mount in target.volume_mounts or ()}
     paths = {mount.mount_path.rstrip("/"): mount.name for mount in target.volume_mounts or ()}
     mounts_out: list[bytes] = []
     env_out: list[bytes] = []
-    served: set[str] = set()
     for part in bundle.parts:
-        if by_content:
+        if rules.by_content:
             if not _selected(target.name, part) or not _free(target.name, env, paths, part, notes):
                 continue
             mounts_out += [piece.json for piece in part.mounts if piece.mount.path not in paths]
@@ -48,10 +46,7 @@ def container(
             mounts_out += [piece.json for piece in part.mounts if piece.mount.volume not in volumes]
         env_out += [piece.json for piece in part.env if piece.env.name not in env]
         served.add(part.plan.provider)
-    has_mounts, has_env = target.volume_mounts is not None, target.env is not None
-    return render.operations(
-        field, index, mounts_out, env_out, has_mounts=has_mounts, has_env=has_env
-    ), served
+    return render.operations(field, index, mounts_out, env_out, target)
 
 
 def _selected(name: str, part: render.Pieces) -> bool:

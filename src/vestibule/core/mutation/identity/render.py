@@ -6,10 +6,12 @@ kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from vestibule.core.admission import patch
+from vestibule.core.kinds import vocabulary
+from vestibule.core.mutation import podview
 from vestibule.core.mutation.identity.plan import Env, Mount, Plan, Volume
 
 _KEPT_POSITIONS: Final = 16
@@ -51,9 +53,13 @@ class Bundle:
     """All plans of a pod, in planning order."""
 
     __slots__ = (
+        "_annotations",
         "_ops",
+        "_volumes",
+        "annotations",
         "env_names",
         "filtered",
+        "has_config_maps",
         "helpers",
         "mount_paths",
         "mount_volumes",
@@ -80,33 +86,49 @@ class Bundle:
         self.mount_volumes = frozenset(piece.mount.volume for part in parts for piece in part.mounts)
         self.mount_paths = frozenset(piece.mount.path for part in parts for piece in part.mounts)
         self.filtered = any(part.plan.include or part.plan.skip for part in parts)
+        self.annotations = {key: value for part in parts for key, value in part.plan.annotations}
+        self.annotations[vocabulary.INJECTED] = ",".join(sorted(self.providers))
         self._ops: dict[tuple[str, int, bool, bool], bytes] = {}
+        self._annotations = {
+            exists: patch.annotate(self.annotations, exists=exists) for exists in (False, True)
+        }
+        self._volumes = {exists: self._volume_ops((), exists) for exists in (False, True)}
+        self.has_config_maps = any(part.plan.config_map is not None for part in parts)
 
-    def container(self, field: str, index: int, *, has_mounts: bool, has_env: bool) -> bytes:
+    def _volume_ops(self, present: Collection[str], exists: bool) -> bytes:
+        missing = [body for name, body in self.volumes.items() if name not in present]
+        return patch.additions("/spec/volumes", missing, exists=exists)
+
+    def volume_operations(self, present: Collection[str], *, exists: bool) -> bytes:
+        """Operations that add the volumes which are not there."""
+        if self.volumes.keys().isdisjoint(present):
+            return self._volumes[exists]
+        return self._volume_ops(present, exists)
+
+    def annotation_operations(self, *, exists: bool) -> bytes:
+        """Operations that set all annotations."""
+        return self._annotations[exists]
+
+    def container(self, field: str, index: int, target: podview.Container) -> bytes:
         """Operations that give one container everything."""
-        key = (field, index, has_mounts, has_env)
+        key = (field, index, target.volume_mounts is not None, target.env is not None)
         ops = self._ops.get(key)
         if ops is None:
-            ops = operations(
-                field,
-                index,
-                [piece.json for part in self.parts for piece in part.mounts],
-                [piece.json for part in self.parts for piece in part.env],
-                has_mounts=has_mounts,
-                has_env=has_env,
-            )
+            mounts = [piece.json for part in self.parts for piece in part.mounts]
+            env = [piece.json for part in self.parts for piece in part.env]
+            ops = operations(field, index, mounts, env, target)
             if index < _KEPT_POSITIONS:
                 self._ops[key] = ops
         return ops
 
 
 def operations(
-    field: str, index: int, mounts: Iterable[bytes], env: Iterable[bytes], *, has_mounts: bool, has_env: bool
+    field: str, index: int, mounts: Iterable[bytes], env: Iterable[bytes], target: podview.Container
 ) -> bytes:
     """Operations on one container: mounts, then environment."""
     base = f"/spec/{field}/{index}"
     parts = (
-        patch.additions(f"{base}/volumeMounts", mounts, exists=has_mounts),
-        patch.additions(f"{base}/env", env, exists=has_env),
+        patch.additions(f"{base}/volumeMounts", mounts, exists=target.volume_mounts is not None),
+        patch.additions(f"{base}/env", env, exists=target.env is not None),
     )
-    return b",".join(part for part in parts if part)
+    return b",".join([part for part in parts if part])

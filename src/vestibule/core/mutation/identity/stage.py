@@ -7,8 +7,6 @@ content, and told.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from vestibule.core.admission import patch, review
 from vestibule.core.admission import verdict as verdicts
 from vestibule.core.kinds import selectors, vocabulary
@@ -16,104 +14,114 @@ from vestibule.core.mutation import podview
 from vestibule.core.mutation.facts import Facts
 from vestibule.core.mutation.identity import checks, conclusion, fit, layouts, levels, render
 from vestibule.core.mutation.identity.levels import Note
-from vestibule.core.mutation.policy import Policy, Prepared
+from vestibule.core.mutation.policy import Policy
 
 
 def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
     """Decide the identity of one pod: ``skipped``, ``patched`` or ``refused``."""
     prepared = policy.prepare(
-        tuple([level.source.annotations for level in facts.levels]), podview.is_windows(pod.spec)
+        tuple([source.annotations for source in facts.levels]), podview.is_windows(pod.spec)
     )
     if prepared.refusal:
         return verdicts.refused(prepared.refusal, code=0, reason="invalid", levels=facts.levels)
-    notes = [*prepared.notes, *_label_notes(pod)] if policy.rules.tell else []
-    if not prepared.bundle.parts:
-        if not notes:
-            reason = "unconfigured" if prepared.missing else "nothing-asked"
-            return verdicts.skipped(
-                reason, origins=prepared.origins, levels=facts.levels, missing=prepared.missing
-            )
-        return conclusion.conclude(b"", (), (), notes, facts, policy, prepared)
-    laid = _lay(pod, facts, policy, prepared, notes)
-    return conclusion.conclude(laid.patch, laid.providers, laid.effects, notes, facts, policy, prepared)
+    notes: list[Note] = []
+    if policy.rules.tell:
+        notes += prepared.notes
+        if pod.metadata.labels:
+            notes += _label_notes(pod.metadata.labels)
+    if not prepared.bundle.parts and not notes:
+        reason = "unconfigured" if prepared.missing else "nothing-asked"
+        return verdicts.Verdict(
+            "skip", origins=prepared.origins, levels=facts.levels, missing=prepared.missing, reason=reason
+        )
+    bundle, patched = _lay(pod, facts, policy, prepared.bundle, notes)
+    return conclusion.conclude(bundle, patched, notes, facts, policy, prepared)
 
 
-class _Laid(NamedTuple):
-    patch: bytes
-    providers: tuple[str, ...]
-    effects: tuple[verdicts.Effect, ...] = ()
-
-
-def _lay(pod: review.Pod, facts: Facts, policy: Policy, prepared: Prepared, notes: list[Note]) -> _Laid:
+def _lay(
+    pod: review.Pod, facts: Facts, policy: Policy, bundle: render.Bundle, notes: list[Note]
+) -> tuple[render.Bundle, bytes]:
+    """The patch, and the clouds that are in it."""
+    if not bundle.parts:
+        return bundle, b""
     rules = policy.rules
     view = podview.view(pod.spec)
-    bundle = prepared.bundle
-    present = {volume.name for volume in view.volumes} if view.volumes else set()
+    present = [volume.name for volume in view.volumes] if view.volumes else []
     if rules.by_content:
-        if not present.isdisjoint(bundle.volumes):
+        if not bundle.volumes.keys().isdisjoint(present):
             bundle = _without_taken_volumes(bundle, pod, policy, notes)
         if "gcp" in bundle.providers:
             _check_gcp_subject(facts, notes)
         if bundle.filtered:
             _check_names(bundle, view, notes)
-    served: set[str] = set()
-    containers: list[bytes] = []
-    for field, targets in (
-        ("containers", view.containers),
-        ("initContainers", (view.init_containers or ()) if rules.init_containers else ()),
-    ):
-        for index, container in enumerate(targets):
-            if field == "initContainers" and container.name in layouts.HELPERS:
-                continue
-            if bundle.filtered or fit.overlaps(container, bundle):
-                laid, got = fit.container(
-                    field, index, container, bundle, by_content=rules.by_content, notes=notes
-                )
-                served.update(got)
-            else:
-                laid = bundle.container(
-                    field,
-                    index,
-                    has_mounts=container.volume_mounts is not None,
-                    has_env=container.env is not None,
-                )
-                served.update(bundle.providers)
-            containers.append(laid)
-    if rules.by_content and len(served) < len(bundle.providers):
-        notes += [
-            Note(
-                f"{provider} identity is asked for, but no container takes it",
-                blocking=True,
-                provider=provider,
-            )
-            for provider in bundle.providers
-            if provider not in served
-        ]
-        kept = tuple(index for index, provider in enumerate(bundle.providers) if provider in served)
-        bundle = policy.bundle(kept, bundle)
+    containers, served = _containers(bundle, view, policy, notes)
+    if served is not None and rules.by_content and len(served) < len(bundle.providers):
+        bundle = _without_unserved(bundle, served, policy, notes)
     if not bundle.parts:
-        return _Laid(b"", ())
-    volumes = patch.additions(
-        "/spec/volumes",
-        [body for name, body in bundle.volumes.items() if name not in present],
-        exists=view.volumes is not None,
+        return bundle, b""
+    volumes = bundle.volume_operations(present, exists=view.volumes is not None)
+    helpers = _helpers(bundle, view, pod, policy, notes) if bundle.helpers else b""
+    annotations = _annotations(pod.metadata.annotations, bundle, policy)
+    if rules.helpers_first:
+        return bundle, patch.join((volumes, *containers, helpers, annotations))
+    return bundle, patch.join((volumes, helpers, *containers, annotations))
+
+
+def _containers(
+    bundle: render.Bundle, view: podview.PodView, policy: Policy, notes: list[Note]
+) -> tuple[list[bytes], set[str] | None]:
+    """The operations of every container, and the clouds that at least one takes (None: all of them)."""
+    rules = policy.rules
+    operations: list[bytes] = []
+    served: set[str] = set()
+    all_served = False
+    filtered = bundle.filtered
+    for index, container in enumerate(view.containers):
+        if filtered or fit.overlaps(container, bundle):
+            operations.append(fit.container("containers", index, container, bundle, rules, served, notes))
+        else:
+            all_served = True
+            operations.append(bundle.container("containers", index, container))
+    if view.init_containers and rules.init_containers:
+        for index, container in enumerate(view.init_containers):
+            if container.name in layouts.HELPERS:
+                continue
+            if filtered or fit.overlaps(container, bundle):
+                operations.append(
+                    fit.container("initContainers", index, container, bundle, rules, served, notes)
+                )
+            else:
+                all_served = True
+                operations.append(bundle.container("initContainers", index, container))
+    return operations, None if all_served else served
+
+
+def _without_unserved(
+    bundle: render.Bundle, served: set[str], policy: Policy, notes: list[Note]
+) -> render.Bundle:
+    """Leave out the clouds that no container takes."""
+    notes += [
+        Note(f"{provider} identity is asked for, but no container takes it", blocking=True, provider=provider)
+        for provider in bundle.providers
+        if provider not in served
+    ]
+    return policy.bundle(
+        tuple(index for index, provider in enumerate(bundle.providers) if provider in served), bundle
     )
-    inits = {container.name for container in view.init_containers} if view.init_containers else set()
-    add_helpers = patch.insertions if rules.helpers_first else patch.additions
-    helpers = add_helpers(
+
+
+def _helpers(
+    bundle: render.Bundle, view: podview.PodView, pod: review.Pod, policy: Policy, notes: list[Note]
+) -> bytes:
+    present = {container.name for container in view.init_containers or ()}
+    if policy.rules.by_content and not present.isdisjoint(bundle.helpers):
+        _check_helpers(bundle, pod, notes)
+    add = patch.insertions if policy.rules.helpers_first else patch.additions
+    return add(
         "/spec/initContainers",
-        [body for name, body in bundle.helpers.items() if name not in inits],
+        [body for name, body in bundle.helpers.items() if name not in present],
         exists=view.init_containers is not None,
     )
-    if rules.by_content and not inits.isdisjoint(bundle.helpers):
-        _check_helpers(bundle, pod, notes)
-    annotations = _annotations(pod.metadata.annotations, bundle, policy)
-    parts = (
-        (volumes, *containers, helpers, annotations)
-        if rules.helpers_first
-        else (volumes, helpers, *containers, annotations)
-    )
-    return _Laid(patch.join(parts), bundle.providers, _effects(bundle, facts.namespace))
 
 
 def _without_taken_volumes(
@@ -166,32 +174,15 @@ def _check_helpers(bundle: render.Bundle, pod: review.Pod, notes: list[Note]) ->
 
 def _annotations(existing: dict[str, str] | None, bundle: render.Bundle, policy: Policy) -> bytes:
     rules = policy.rules
-    old = existing or {}
-    injected: set[str] = set(bundle.providers)
+    if not existing or bundle.annotations.keys().isdisjoint(existing):
+        return bundle.annotation_operations(exists=existing is not None)
+    values = dict(bundle.annotations)
     if not rules.own_marker:
-        injected |= {
-            name for part in old.get(vocabulary.INJECTED, "").split(",") if (name := levels.trim(part))
-        }
-    values = {key: value for part in bundle.parts for key, value in part.plan.annotations}
-    values[vocabulary.INJECTED] = ",".join(sorted(injected))
+        written = map(levels.trim, existing.get(vocabulary.INJECTED, "").split(","))
+        values[vocabulary.INJECTED] = ",".join(sorted({*bundle.providers, *filter(None, written)}))
     if rules.quiet_when_done:
-        values = {key: value for key, value in values.items() if old.get(key) != value}
-    return patch.annotate(values, exists=existing is not None)
-
-
-def _effects(bundle: render.Bundle, namespace: str) -> tuple[verdicts.Effect, ...]:
-    return tuple(
-        verdicts.Effect(
-            {
-                **plan.config_map.body,
-                "metadata": {**plan.config_map.body["metadata"], "namespace": namespace},
-            },
-            plan.config_map.field_manager,
-            plan.config_map.force,
-        )
-        for plan in (part.plan for part in bundle.parts)
-        if plan.config_map is not None
-    )
+        values = {key: value for key, value in values.items() if existing.get(key) != value}
+    return patch.annotate(values, exists=True)
 
 
 def _check_gcp_subject(facts: Facts, notes: list[Note]) -> None:
@@ -217,10 +208,7 @@ def _check_names(bundle: render.Bundle, view: podview.PodView, notes: list[Note]
                 notes.append(Note(f"no container is called {glob!r}, which an include or skip list names"))
 
 
-def _label_notes(pod: review.Pod) -> list[Note]:
-    labels = pod.metadata.labels
-    if not labels:
-        return []
+def _label_notes(labels: dict[str, str]) -> list[Note]:
     return [
         Note("a label is not read, make it an annotation", 0, key, value)
         for key, value in labels.items()

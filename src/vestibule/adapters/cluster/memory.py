@@ -1,0 +1,186 @@
+"""A cluster that lives in memory: all four roles of ``ports`` over plain decoded objects, for tests and as
+the store behind a directory of manifests.
+
+It can be told to fail like an API server does (``fault``). Kinds outside ``gvk.KNOWN`` are ignored, as if
+nobody watched them. Objects are copied on their way in and out; nobody can reach inside.
+"""
+
+from __future__ import annotations
+
+import copy
+import fnmatch
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from vestibule import errors
+from vestibule.adapters.cluster import entity, ownership
+from vestibule.adapters.cluster.entity import Key
+from vestibule.adapters.cluster.ports import UNKNOWN, Event, Unknown
+from vestibule.core.kinds.gvk import Kind
+from vestibule.core.mutation import facts
+from vestibule.core.mutation.facts import Source
+
+
+class _Fault(NamedTuple):
+    verb: str
+    plural: str
+    name: str
+    status: int
+
+
+class _Entry(NamedTuple):
+    object: dict[str, Any]
+    source: Source
+    owners: ownership.Owners
+
+
+class MemoryCluster:
+    """Fulfils Reader, Cache, Watcher and Writer."""
+
+    synced = True
+
+    def __init__(self, objects: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._entries: dict[Key, _Entry] = {}
+        self._callbacks: list[Callable[[Event], None]] = []
+        self._faults: list[_Fault] = []
+        self.applied: list[dict[str, Any]] = []
+        """What was applied, as it was sent, in order."""
+        self.replace_all(objects)
+
+    # ── contents ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def put(self, obj: Mapping[str, Any], *, field_manager: str = "user") -> None:
+        """Create or overwrite one object, as a plain update by this manager would."""
+        event = self._store(obj, field_manager)
+        self._tell([event] if event else [])
+
+    def remove(self, kind: Kind, namespace: str, name: str) -> None:
+        """Delete one object; one that does not exist is gone already."""
+        entry = self._entries.pop(entity.key(kind, namespace, name), None)
+        self._tell([Event("deleted", kind, entry.source)] if entry else [])
+
+    def replace_all(self, new: Iterable[Mapping[str, Any]]) -> None:
+        """Make the cluster hold these objects and no others; what really changed is told as events.
+
+        Of two objects with one key the last one counts. Events come after the whole change: who reads back
+        in a callback sees the new state.
+        """
+        wanted = {key: obj for obj in new if (key := entity.key_of(obj)) is not None}
+        gone = [
+            Event("deleted", key.kind, self._entries.pop(key).source)
+            for key in [*self._entries]
+            if key not in wanted
+        ]
+        changed = [event for obj in wanted.values() if (event := self._store(obj, "user"))]
+        self._tell([*gone, *changed])
+
+    def object(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+        """The whole object, or None."""
+        entry = self._entries.get(entity.key(kind, namespace, name))
+        return copy.deepcopy(entry.object) if entry else None
+
+    def objects(self, kind: Kind) -> list[dict[str, Any]]:
+        """All objects of a kind, by namespace and name."""
+        keys = sorted((key for key in self._entries if key.kind == kind), key=lambda key: key[1:])
+        return [copy.deepcopy(self._entries[key].object) for key in keys]
+
+    def _store(self, obj: Mapping[str, Any], manager: str) -> Event | None:
+        key = entity.key_of(obj)
+        if key is None:
+            return None
+        new = entity.placed(obj, key)
+        before = self._entries.get(key)
+        live, owners = (before.object, before.owners) if before else ({}, {})
+        return self._keep(key, new, ownership.replaced(live, owners, new, manager))
+
+    def _keep(self, key: Key, obj: dict[str, Any], owners: ownership.Owners) -> Event | None:
+        """Hold the object; the event to tell, if the object changed at all."""
+        before = self._entries.get(key)
+        self._entries[key] = entry = _Entry(obj, facts.source(obj), owners)
+        if before is None:
+            return Event("added", key.kind, entry.source)
+        return Event("modified", key.kind, entry.source) if before.object != obj else None
+
+    # ── Reader, Cache, Watcher, Writer ──────────────────────────────────────────────────────────────────────
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Source | None:
+        """See Reader."""
+        key = entity.key(kind, namespace, name)
+        status = self._status("GET", key)
+        if status == 403:
+            raise errors.Forbidden(f"reading {key} is forbidden (injected fault)")
+        if status:
+            raise errors.LookupFailed(str(key), f"status {status} (injected fault)")
+        entry = self._entries.get(key)
+        return entry.source if entry else None
+
+    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+        """See Cache; an object with a fault is UNKNOWN, so that a Reader is asked and meets the fault."""
+        key = entity.key(kind, namespace, name)
+        if self._faults and self._status("GET", key):
+            return UNKNOWN
+        entry = self._entries.get(key)
+        return entry.source if entry else None
+
+    def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
+        """See Watcher; the returned function may be called twice."""
+        self._callbacks.append(callback)
+
+        def unsubscribe() -> None:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
+
+        return unsubscribe
+
+    async def apply(self, obj: Mapping[str, Any], *, field_manager: str, force: bool = False) -> None:
+        """See Writer. Raises InvalidInput for a kind that we do not write, or an object without a name."""
+        key = entity.key_of(obj)
+        if key is None:
+            what = f"{entity.shown(obj.get('apiVersion'))} {entity.shown(obj.get('kind'))}"
+            raise errors.InvalidInput(
+                errors.Problem(what, "", "cannot be applied, want a known kind with a name")
+            )
+        self._fail_write(key, force)
+        before = self._entries.get(key)
+        live, owners = (before.object, before.owners) if before else ({}, {})
+        held = ownership.conflicts(live, owners, obj, field_manager)
+        if held and not force:
+            fields = ", ".join(f"{entity.field(path)} (owned by {owner})" for path, owner in held.items())
+            raise errors.Conflict(f"applying {key} as {field_manager} conflicts over {fields}")
+        self.applied.append(copy.deepcopy(dict(obj)))
+        result, owners = ownership.applied(live, owners, obj, field_manager)
+        event = self._keep(key, entity.placed(result, key), owners)
+        self._tell([event] if event else [])
+
+    def _tell(self, events: Iterable[Event]) -> None:
+        for event in events:
+            for callback in tuple(self._callbacks):
+                callback(event)
+
+    # ── faults ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def fault(self, verb: str, plural: str, name: str, status: int) -> None:
+        """Answer this verb (GET, PATCH) on these objects (name or glob, any namespace) with this status."""
+        self._faults.append(_Fault(verb, plural, name, status))
+
+    def heal(self) -> None:
+        """Forget all faults."""
+        self._faults.clear()
+
+    def _status(self, verb: str, key: Key) -> int:
+        """The status to fail with; 0 when all is well."""
+        for fault in self._faults:
+            if (fault.verb, fault.plural) == (verb, key.kind.plural) and fnmatch.fnmatchcase(
+                key.name, fault.name
+            ):
+                return fault.status
+        return 0
+
+    def _fail_write(self, key: Key, force: bool) -> None:
+        status = self._status("PATCH", key)
+        if status == 403:
+            raise errors.Forbidden(f"applying {key} is forbidden (injected fault)")
+        if status == 409 and not force:
+            raise errors.Conflict(f"applying {key} conflicts with another field manager (injected fault)")
+        if status:
+            raise errors.Unavailable(f"applying {key} failed: status {status} (injected fault)")

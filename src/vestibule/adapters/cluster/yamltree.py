@@ -1,0 +1,308 @@
+"""One YAML document as a tree of nodes that know where they stand in the text, and as plain values.
+
+PyYAML (its C parser where there is one) delivers events; tree and values are made here, because users' files
+need what its loader lacks: bounds on depth and on alias expansion while reading, doubled keys told, positions
+of everything, and the scalar rules of kubectl (a date or ``12:30`` is a string, ``=`` is no error).
+Imports YAML on first use, so that a process without manifests never loads it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from vestibule.errors import InvalidInput, MissingExtra, Problem
+
+if TYPE_CHECKING:
+    import yaml
+
+MAX_DEPTH: Final = 100
+"""Nested collections, aliases written out; an object nests some 20, the schema in a CRD a few dozen."""
+MAX_NODES: Final = 500_000
+"""Nodes of one document with every alias written out; a file of 4 MiB without aliases holds fewer."""
+
+
+class Mark(NamedTuple):
+    """A place in the text of the document, all counted from 0."""
+
+    at: int
+    line: int
+    column: int
+
+
+class Origin(NamedTuple):
+    """Where the text of a document stands: in which file, from which line (counted from 1) on."""
+
+    file: str = ""
+    line: int = 1
+
+    def problem(self, line: int, text: str) -> Problem:
+        """What is wrong with a line of the text (counted from 0)."""
+        return Problem(f"{self.file}:{self.line + line}", "", text)
+
+
+class Node:
+    """A scalar, mapping, sequence or alias, with the span of its own text.
+
+    The end of a block collection is the end of its last content, so comments behind it are not part of it.
+    """
+
+    __slots__ = (
+        "anchored",
+        "children",
+        "end",
+        "flow",
+        "height",
+        "kind",
+        "size",
+        "start",
+        "style",
+        "tag",
+        "text",
+    )
+
+    def __init__(
+        self, kind: Literal["scalar", "mapping", "sequence", "alias"], start: Mark, end: Mark, tag: str = ""
+    ) -> None:
+        self.kind = kind
+        self.start = start
+        self.end = end
+        self.tag = tag
+        self.text = ""
+        """Value of a scalar, name of an alias."""
+        self.style = ""
+        """How a scalar is written: plain (empty), ``'``, ``"``, ``|`` or ``>``."""
+        self.flow = False
+        """Whether a collection is written in braces or brackets."""
+        self.children: list[Node] = []
+        """Items of a sequence; keys and values of a mapping in turn; what an alias stands for."""
+        self.size = 1
+        """Nodes in here, with aliases written out."""
+        self.height = 0
+        """Levels of collections below this one, with aliases written out."""
+        self.anchored = False
+
+    def pairs(self) -> Iterator[tuple[Node, Node]]:
+        """Keys and values of a mapping."""
+        return zip(self.children[::2], self.children[1::2], strict=True)
+
+    def child(self, step: str | int) -> Node | None:
+        """The value at a key, or the item at an index, as it stands here: merged-in keys are not seen."""
+        if self.kind == "mapping":
+            return next((value for key, value in self.pairs() if key.text == step), None)
+        if self.kind == "sequence" and isinstance(step, int) and step < len(self.children):
+            return self.children[step]
+        return None
+
+
+def tree(text: str, origin: Origin = Origin()) -> Node | None:
+    """The root of the one document in this text, or None when there is none.
+
+    Raises InvalidInput: no YAML, nested too deep, too large when aliases are written out.
+    """
+    builder = _Builder(origin)
+    module = _yaml()
+    try:
+        for event in module.parse(text, Loader=_loader()):
+            builder.take(event, module)
+    except module.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line if mark is not None else 0
+        raise InvalidInput(origin.problem(line, f"is not YAML: {error.problem or error.context}")) from error
+    except module.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position)
+        raise InvalidInput(origin.problem(line, f"is not YAML: {error.reason}")) from error
+    return builder.root
+
+
+class _Builder:
+    def __init__(self, origin: Origin) -> None:
+        self.root: Node | None = None
+        self._origin = origin
+        self._open: list[Node] = []
+        self._anchors: dict[str, Node] = {}
+        self._nodes = 0
+
+    def take(self, event: Any, module: Any) -> None:
+        """Grow the tree by one event."""
+        if isinstance(event, module.CollectionEndEvent):
+            node = self._open.pop()
+            if node.flow or not node.children:
+                node.end = _mark(event.end_mark)
+            else:
+                node.end = node.children[-1].end
+            self._finished(node)
+        elif isinstance(event, module.NodeEvent):
+            node = self._node(event, module)
+            self._check_bounds(node)
+            if self._open:
+                self._open[-1].children.append(node)
+            elif self.root is None:
+                self.root = node
+            if isinstance(event, module.CollectionStartEvent):
+                self._open.append(node)
+            else:
+                self._finished(node)
+
+    def _check_bounds(self, node: Node) -> None:
+        self._nodes += node.size
+        if self._nodes > MAX_NODES:
+            text = f"is more than {MAX_NODES} nodes when aliases are written out, want fewer"
+            raise InvalidInput(self._origin.problem(node.start.line, text))
+        if len(self._open) + node.height > MAX_DEPTH:
+            text = f"is nested deeper than {MAX_DEPTH} levels, want fewer"
+            raise InvalidInput(self._origin.problem(node.start.line, text))
+
+    def _finished(self, node: Node) -> None:
+        """A node is complete: it counts in the collection around it."""
+        if self._open:
+            parent = self._open[-1]
+            parent.size += node.size
+            parent.height = max(parent.height, node.height + 1)
+
+    def _node(self, event: Any, module: Any) -> Node:
+        start, end = _mark(event.start_mark), _mark(event.end_mark)
+        anchor: str | None = event.anchor
+        if isinstance(event, module.AliasEvent):
+            node = Node("alias", start, end)
+            node.text = anchor or ""
+            target = self._anchors.get(node.text)
+            if target is None or target in self._open:
+                want = "an anchor before it" if target is None else "an anchor that does not hold the alias"
+                text = f"alias *{node.text} cannot be followed, want {want}"
+                raise InvalidInput(self._origin.problem(start.line, text))
+            node.children = [target]
+            node.size, node.height = target.size, target.height
+            return node
+        if isinstance(event, module.ScalarEvent):
+            node = Node("scalar", start, end, event.tag or "")
+            node.text, node.style = event.value, event.style or ""
+        else:
+            mapping = isinstance(event, module.MappingStartEvent)
+            node = Node("mapping" if mapping else "sequence", start, end, event.tag or "")
+            node.flow = bool(event.flow_style)
+        if anchor is not None:
+            self._anchors[anchor] = node
+            node.anchored = True
+        return node
+
+
+def value(root: Node, origin: Origin = Origin()) -> Any:
+    """The tree as plain values.
+
+    Raises InvalidInput with everything that has no plain value: doubled keys, foreign tags, odd keys.
+    """
+    problems: list[Problem] = []
+
+    def told(node: Node, text: str) -> None:
+        problems.append(origin.problem(node.start.line, text))
+
+    plain = _plain(root, told)
+    if problems:
+        raise InvalidInput(*problems)
+    return plain
+
+
+_Tell = Callable[[Node, str], None]
+_STRING_TAGS: Final = ("!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp")
+_CORE_TAGS: Final = tuple(
+    f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "map", "seq")
+)
+
+
+def _plain(node: Node, tell: _Tell) -> Any:
+    if node.kind == "alias":
+        return _plain(node.children[0], tell)
+    if node.tag and node.tag not in _STRING_TAGS and node.tag not in _CORE_TAGS:
+        tell(node, f"has the tag {node.tag!r}, want plain YAML")
+        return None
+    if node.kind == "scalar":
+        return node.text if node.tag in _STRING_TAGS else scalar(node.text, node.style)
+    if node.kind == "sequence":
+        return [_plain(item, tell) for item in node.children]
+    return _mapping(node, tell)
+
+
+def _mapping(node: Node, tell: _Tell) -> dict[str, Any]:
+    own: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
+    for key, child in node.pairs():
+        if key.kind != "scalar":
+            tell(key, "has a key that is no string, want a string")
+        elif key.text == "<<" and not key.style:
+            merged = {**_merged(child, tell), **merged}
+        elif key.text in own:
+            faults.append(
+                Fault(key.start.line, f"key {key.text!r} stands twice in one mapping, want it once")
+            )
+        else:
+            own[key.text] = _plain(child, tell)
+    return {**own, **{name: kept for name, kept in merged.items() if name not in own}}
+
+
+def _merged(node: Node, tell: _Tell) -> dict[str, Any]:
+    """What ``<<`` brings in; of several mappings the first one counts."""
+    found = _plain(node, tell)
+    result: dict[str, Any] = {}
+    for mapping in reversed(found if isinstance(found, list) else [found]):
+        if not isinstance(mapping, dict):
+            faults.append(
+                Fault(node.start.line, "merges ('<<') something that is no mapping, want a mapping")
+            )
+        else:
+            result = {**result, **mapping}
+    return result
+
+
+_INT: Final = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]{0,400})")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_WORDS: Final[dict[str, Any]] = {
+    form: meaning
+    for words, meaning in (
+        (("true", "yes", "on"), True),
+        (("false", "no", "off"), False),
+        (("null",), None),
+        ((".nan",), float("nan")),
+        ((".inf", "+.inf"), float("inf")),
+        (("-.inf",), float("-inf")),
+    )
+    for word in words
+    for form in (word, word.capitalize(), word.upper())
+} | {"": None, "~": None}
+
+
+def scalar(text: str, style: str = "") -> Any:
+    """What a scalar means: quoted ones are strings, plain ones follow YAML 1.1 as far as kubectl does."""
+    if style:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        digits = text.replace("_", "")
+        octal = digits.lstrip("+-")[:1] == "0" and digits.lstrip("+-")[1:2].isdigit()
+        try:
+            return int(digits, 8 if octal else 0)
+        except ValueError:  # digits were underscores only, like 0x_
+            return text
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _mark(mark: Any) -> Mark:
+    return Mark(mark.index, mark.line, mark.column)
+
+
+def _yaml() -> Any:
+    try:
+        import yaml  # noqa: PLC0415 - a process that reads no manifests must not load it
+    except ImportError as error:
+        raise MissingExtra("reading YAML", "offline") from error
+    return yaml
+
+
+@functools.cache
+def _loader() -> type[yaml.SafeLoader]:
+    module = _yaml()
+    loader: type[yaml.SafeLoader] = getattr(module, "CSafeLoader", module.SafeLoader)
+    return loader

@@ -1,0 +1,77 @@
+"""TLS as we serve it: contexts are built here, the current one is held here, client names are checked here.
+
+Reading and judging certificate files is ``certwatch``. The server takes ``current`` for each socket it accepts, so a
+swap is one assignment: it changes certificate, client CA and settings together, never touches a connection that is
+already open, and needs no front context with an SNI callback.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+__all__ = ["MinVersion", "TlsHolder"]
+
+MinVersion = Literal["1.2", "1.3"]
+
+_VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+_TLS_1_2_CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"  # forward secret and authenticated; 1.3 has no others
+
+
+class TlsHolder:
+    """The context new connections get, and how contexts are made."""
+
+    def __init__(self, *, min_version: MinVersion = "1.2", client_names: Collection[str] = ()) -> None:
+        """TLS 1.3 is preferred either way; ``min_version`` "1.2" also admits peers that know no better.
+
+        ``client_names``: common names or subject alternative names, one of which a client certificate must carry;
+        empty admits every certificate of the client CA.
+        """
+        self._min_version = _VERSIONS[min_version]
+        self._client_names = frozenset(client_names)
+        self._current: ssl.SSLContext | None = None
+
+    @property
+    def current(self) -> ssl.SSLContext:
+        """The context for the next connection."""
+        if self._current is None:
+            raise RuntimeError("no certificate has been loaded yet")
+        return self._current
+
+    @property
+    def wants_names(self) -> bool:
+        """Whether a client certificate must carry one of certain names."""
+        return bool(self._client_names)
+
+    def replace(self, context: ssl.SSLContext) -> None:
+        """Serve new connections with ``context``."""
+        self._current = context
+
+    def build(self, certificate: Path, key: Path, client_ca: str | None = None) -> ssl.SSLContext:
+        """A context from files; with ``client_ca`` (PEM text) every client must show a certificate of that CA.
+
+        Raises OSError if a file cannot be read, and ssl.SSLError, which is one too, if its contents are no use.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = self._min_version
+        context.set_ciphers(_TLS_1_2_CIPHERS)
+        context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET
+        context.num_tickets = 0  # kube-apiserver keeps no session cache: a ticket is a write for nothing
+        context.set_alpn_protocols(["http/1.1"])
+        if client_ca is not None:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(cadata=client_ca)
+        # without a password OpenSSL would ask for one on the terminal
+        context.load_cert_chain(certificate, key, password="")
+        return context
+
+    def refuses(self, certificate: Mapping[str, Any] | None) -> bool:
+        """Whether a verified peer (as by ``getpeercert``) carries none of the names we want."""
+        return bool(self._client_names) and self._client_names.isdisjoint(_names(certificate or {}))
+
+
+def _names(certificate: Mapping[str, Any]) -> set[str]:
+    common = {value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"}
+    return common | {value for _, value in certificate.get("subjectAltName", ())}
