@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from vestibule.adapters.cluster import yamltree
+from vestibule.adapters.cluster import yamltree, yamlvalues
 from vestibule.adapters.cluster.yamltree import Node, Origin
 from vestibule.errors import InvalidInput, Problem
 
@@ -51,7 +51,7 @@ class Document(NamedTuple):
             if node.kind == "mapping":
                 line = next((key.start.line for key, _ in node.pairs() if key.text == step), line)
             node = node.child(step)
-            if node is not None and node.kind == "mapping" and isinstance(step, int):
+            if node is not None and isinstance(step, int):
                 line = node.start.line
         return f"{self.file}:{self.line + line}"
 
@@ -100,7 +100,7 @@ def _yaml(file: str, text: str) -> Iterator[Document | Problem]:
         origin = Origin(file, line)
         try:
             root = yamltree.tree(piece, origin)
-            plain = yamltree.value(root, origin) if root else None
+            plain = yamlvalues.value(root, origin) if root else None
         except InvalidInput as error:
             yield from error.problems
         else:
@@ -148,9 +148,27 @@ def _json(file: str, text: str) -> Iterator[Document | Problem]:
         except (ValueError, RecursionError) as error:
             yield Problem(f"{file}:{line}", "", f"is not JSON that we take: {error}")
             return
+        if _deep(plain):
+            wrong = f"is nested deeper than {yamltree.MAX_DEPTH} levels, want fewer"
+            yield Problem(f"{file}:{line}", "", wrong)
+            return
         at = len(text) - len(text[end:].lstrip())
         yield Document(file, text.count("\n", 0, start) + 1, text[start:at], "json", plain, None)
         start = at
+
+
+def _deep(plain: Any) -> bool:
+    """Whether the value nests deeper than what we take; others walk values by recursion."""
+    level, depth = [plain], 0
+    while level and depth <= yamltree.MAX_DEPTH:
+        depth += 1
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+    return bool(level)
 
 
 def _no_constant(name: str) -> Any:

@@ -1,16 +1,14 @@
-"""One YAML document as a tree of nodes that know where they stand in the text, and as plain values.
+"""One YAML document as a tree of nodes that know where they stand in the text; no values here.
 
-PyYAML (its C parser where there is one) delivers events; tree and values are made here, because users' files
-need what its loader lacks: bounds on depth and on alias expansion while reading, doubled keys told, positions
-of everything, and the scalar rules of kubectl (a date or ``12:30`` is a string, ``=`` is no error).
-Imports YAML on first use, so that a process without manifests never loads it.
+PyYAML (its C parser where there is one) delivers events, the tree is made here, because users' files need
+what its composer lacks: bounds on depth and on the size of aliases *while* reading, and the places of
+everything, aliases included. Imports YAML on first use: a process without manifests never loads it.
 """
 
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from vestibule.errors import InvalidInput, MissingExtra, Problem
@@ -82,7 +80,6 @@ class Node:
         """Nodes in here, with aliases written out."""
         self.height = 0
         """Levels of collections below this one, with aliases written out."""
-        self.anchored = False
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
         """Keys and values of a mapping."""
@@ -97,7 +94,7 @@ class Node:
         return None
 
 
-def tree(text: str, origin: Origin = Origin()) -> Node | None:
+def tree(text: str, origin: Origin) -> Node | None:
     """The root of the one document in this text, or None when there is none.
 
     Raises InvalidInput: no YAML, nested too deep, too large when aliases are written out.
@@ -109,7 +106,7 @@ def tree(text: str, origin: Origin = Origin()) -> Node | None:
             builder.take(event, module)
     except module.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = mark.line if mark is not None else 0
+        line = min(mark.line, text.count("\n")) if mark is not None else 0
         raise InvalidInput(origin.problem(line, f"is not YAML: {error.problem or error.context}")) from error
     except module.reader.ReaderError as error:
         line = text.count("\n", 0, error.position)
@@ -185,108 +182,7 @@ class _Builder:
             node.flow = bool(event.flow_style)
         if anchor is not None:
             self._anchors[anchor] = node
-            node.anchored = True
         return node
-
-
-def value(root: Node, origin: Origin = Origin()) -> Any:
-    """The tree as plain values.
-
-    Raises InvalidInput with everything that has no plain value: doubled keys, foreign tags, odd keys.
-    """
-    problems: list[Problem] = []
-
-    def told(node: Node, text: str) -> None:
-        problems.append(origin.problem(node.start.line, text))
-
-    plain = _plain(root, told)
-    if problems:
-        raise InvalidInput(*problems)
-    return plain
-
-
-_Tell = Callable[[Node, str], None]
-_STRING_TAGS: Final = ("!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp")
-_CORE_TAGS: Final = tuple(
-    f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "map", "seq")
-)
-
-
-def _plain(node: Node, tell: _Tell) -> Any:
-    if node.kind == "alias":
-        return _plain(node.children[0], tell)
-    if node.tag and node.tag not in _STRING_TAGS and node.tag not in _CORE_TAGS:
-        tell(node, f"has the tag {node.tag!r}, want plain YAML")
-        return None
-    if node.kind == "scalar":
-        return node.text if node.tag in _STRING_TAGS else scalar(node.text, node.style)
-    if node.kind == "sequence":
-        return [_plain(item, tell) for item in node.children]
-    return _mapping(node, tell)
-
-
-def _mapping(node: Node, tell: _Tell) -> dict[str, Any]:
-    own: dict[str, Any] = {}
-    merged: dict[str, Any] = {}
-    for key, child in node.pairs():
-        if key.kind != "scalar":
-            tell(key, "has a key that is no string, want a string")
-        elif key.text == "<<" and not key.style:
-            merged = {**_merged(child, tell), **merged}
-        elif key.text in own:
-            faults.append(
-                Fault(key.start.line, f"key {key.text!r} stands twice in one mapping, want it once")
-            )
-        else:
-            own[key.text] = _plain(child, tell)
-    return {**own, **{name: kept for name, kept in merged.items() if name not in own}}
-
-
-def _merged(node: Node, tell: _Tell) -> dict[str, Any]:
-    """What ``<<`` brings in; of several mappings the first one counts."""
-    found = _plain(node, tell)
-    result: dict[str, Any] = {}
-    for mapping in reversed(found if isinstance(found, list) else [found]):
-        if not isinstance(mapping, dict):
-            faults.append(
-                Fault(node.start.line, "merges ('<<') something that is no mapping, want a mapping")
-            )
-        else:
-            result = {**result, **mapping}
-    return result
-
-
-_INT: Final = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]{0,400})")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_WORDS: Final[dict[str, Any]] = {
-    form: meaning
-    for words, meaning in (
-        (("true", "yes", "on"), True),
-        (("false", "no", "off"), False),
-        (("null",), None),
-        ((".nan",), float("nan")),
-        ((".inf", "+.inf"), float("inf")),
-        (("-.inf",), float("-inf")),
-    )
-    for word in words
-    for form in (word, word.capitalize(), word.upper())
-} | {"": None, "~": None}
-
-
-def scalar(text: str, style: str = "") -> Any:
-    """What a scalar means: quoted ones are strings, plain ones follow YAML 1.1 as far as kubectl does."""
-    if style:
-        return text
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INT.fullmatch(text):
-        digits = text.replace("_", "")
-        octal = digits.lstrip("+-")[:1] == "0" and digits.lstrip("+-")[1:2].isdigit()
-        try:
-            return int(digits, 8 if octal else 0)
-        except ValueError:  # digits were underscores only, like 0x_
-            return text
-    return float(text) if _FLOAT.fullmatch(text) else text
 
 
 def _mark(mark: Any) -> Mark:

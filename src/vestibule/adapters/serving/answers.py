@@ -1,7 +1,6 @@
 """Responses as bytes: rendered heads, remembered by shape, and the engine's own refusals, rendered once.
 
-No decision is taken here. Every answer goes out as one ``bytes`` in one write; a head costs one cache
-look-up.
+No decision is taken here. Every answer goes out as one ``bytes`` in one write; a head costs one look-up.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ __all__ = [
 ]
 
 _TEXT: Final = "text/plain; charset=utf-8"
+_NO_CONTENT: Final = 204
 
 KEEP: Final = ""
 CLOSE: Final = "close"
@@ -37,26 +37,26 @@ UNAVAILABLE: Final = HttpResponse(503, b"unavailable, try again", _TEXT, retry_a
 BUSY: Final = HttpResponse(429, b"too many requests, try again", _TEXT, retry_after=1)
 
 
-def render(response: HttpResponse, connection: str, *, bodiless: bool = False) -> bytes:
-    """The response as it goes onto the wire; ``bodiless`` for HEAD, whose length is still that of the
-    body."""
+def render(response: HttpResponse, connection: str, method: str) -> bytes:
+    """The response to a request of ``method`` as it goes onto the wire."""
     body = response.body
     head = _head(response.status, response.content_type, response.retry_after, connection)
-    if response.status == HTTPStatus.NO_CONTENT:
+    if response.status == _NO_CONTENT:
         return head + b"\r\n"
-    return b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), b"" if bodiless else body)
+    return b"%b%d\r\n\r\n%b" % (head, len(body), b"" if method == "HEAD" else body)
 
 
 @lru_cache(maxsize=128)
 def _head(status: int, content_type: str, retry_after: int | None, connection: str) -> bytes:
-    lines = [f"HTTP/1.1 {status} {_phrase(status)}"]
-    if status != HTTPStatus.NO_CONTENT:
-        lines.append(f"Content-Type: {content_type}")
-    if retry_after is not None:
-        lines.append(f"Retry-After: {retry_after}")
+    """All up to the value of Content-Length; for 204, which has none, up to the empty line."""
+    text = f"HTTP/1.1 {status} {_phrase(status)}\r\n"
     if connection:
-        lines.append(f"Connection: {connection}")
-    return "".join(f"{line}\r\n" for line in lines).encode("latin-1")
+        text += f"Connection: {connection}\r\n"
+    if retry_after is not None:
+        text += f"Retry-After: {retry_after}\r\n"
+    if status != _NO_CONTENT:
+        text += f"Content-Type: {content_type}\r\nContent-Length: "
+    return text.encode("latin-1")
 
 
 def _phrase(status: int) -> str:
@@ -70,4 +70,4 @@ def _phrase(status: int) -> str:
 def final(status: int, *, retry_after: int | None = None) -> bytes:
     """A refusal after which the connection ends."""
     body = _phrase(status).lower().encode("latin-1")
-    return render(HttpResponse(status, body, _TEXT, retry_after), CLOSE)
+    return render(HttpResponse(status, body, _TEXT, retry_after), CLOSE, "")

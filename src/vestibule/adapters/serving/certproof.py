@@ -1,8 +1,8 @@
 """Proof that a certificate and a key belong together and serve: a TLS handshake with ourselves, in memory.
 
-The client trusts exactly the leaf and learns from the handshake what the leaf says; the standard library offers no
-other parser, and ``cryptography`` would double the size of the process. The check of the dates is switched off:
-whether they are good is judged by ``certwatch``, which is told the time.
+The client trusts exactly the leaf and learns from the handshake what the leaf says; the standard library
+offers no other parser, and ``cryptography`` would double the size of the process. The check of the dates is
+switched off: whether they are good is judged by ``certwatch``, which is told the time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Proof(NamedTuple):
 def prove(server: ssl.SSLContext, leaf: str) -> Proof:
     """Shake hands with ``server`` as a client that trusts ``leaf`` (PEM text).
 
-    Raises ssl.SSLError if the server signs with another key, shows another certificate, or one not made for servers.
+    Raises ssl.SSLError if the server signs with another key, shows another certificate, or one that is not
+    made for servers.
     """
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -47,8 +48,8 @@ def prove(server: ssl.SSLContext, leaf: str) -> Proof:
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = client.wrap_bio(to_client, to_server)
     theirs = server.wrap_bio(to_server, to_client, server_side=True)
-    # In TLS 1.3 the client has seen certificate and signature after the server's first flight; what the server
-    # thinks of the client, of which it may want a certificate, does not matter.
+    # In TLS 1.3 the client has seen certificate and signature after the server's first flight; what the
+    # server thinks of the client, of which it may want a certificate, does not matter.
     for hello in (ours, theirs):
         try:
             hello.do_handshake()

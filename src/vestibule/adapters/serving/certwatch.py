@@ -1,9 +1,9 @@
 """The serving certificate on disk: loaded whole, proven, watched, swapped without a dropped connection.
 
-The kubelet replaces a mounted Secret by renaming one symbolic link, ``..data``; resolving it once per load keeps us
-from pairing an old certificate with a new key. A pair that does not work never replaces one that does: it is reported
-in ``state`` and in the log, and watched until it changes. The hard thing is time: a pair that is proven but expired or
-not yet valid waits, while the old one is good, and takes over when it is not.
+The kubelet replaces a mounted Secret by renaming one symbolic link, ``..data``; resolving it once per load
+keeps us from pairing an old certificate with a new key. A pair that does not work never replaces one that
+does: it is reported in ``state`` and in the log, and watched until it changes. The hard thing is time: a pair
+that is proven but expired or not yet valid waits, while the old one is good, and takes over when it is not.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class CertWatcher:
         self.state = CertState()
 
     def load(self) -> None:
-        """Load and serve the pair, even if its dates are bad; raises InvalidSettings if it cannot be served at all."""
+        """Load and serve the pair, even if its dates are bad; raises InvalidSettings if it is no pair."""
         if self._holder.wants_names and self._files.client_ca is None:
             raise InvalidSettings(Problem("client names", "", f"given without a client CA file, {_WANT_CA}"))
         self._adopt(self._read())
@@ -124,7 +124,7 @@ class CertWatcher:
             self._waiting = None
             self.state.errors += 1
             self.state.last_error = str(error)
-            logger.error("certificate not loaded, keeping the old one", extra={"error": str(error)})
+            logger.warning("certificate not loaded, keeping the old one", extra={"error": str(error)})
 
     def _promote(self) -> bool:
         """Serve the waiting pair if its dates are good, or no worse than those of the one being served."""

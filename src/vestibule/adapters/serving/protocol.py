@@ -21,7 +21,6 @@ from vestibule.adapters.serving.service import Service
 
 __all__ = ["Connection"]
 
-HEADS={}
 _WRITE_HIGH_WATER: Final = 64 * 1024  # bytes; an answer of ours is 2 KiB, a page of metrics about 50
 _RETIRE_SECONDS: Final = 1.0  # a peer that was active this recently may have a request on its way
 
@@ -30,13 +29,13 @@ class Connection(asyncio.Protocol):
     """The protocol of one accepted socket, made when its handshake is done or not needed."""
 
     __slots__ = (
-        "__weakref__", "_blocked", "_half_closed", "_held", "_reader", "_service", "_surplus", "_task", "_timed",
-        "_transport", "due",
+        "__weakref__", "_blocked", "_half_closed", "_held", "_reader", "_service", "_surplus", "_task",
+        "_timed", "_transport", "due",
     )  # fmt: skip
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._reader = reader.Reader(service.limits, service.loop.time, HEADS)
+        self._reader = reader.Reader(service.limits, service.loop.time, service.heads)
         self._task: asyncio.Task[HttpResponse] | None = None
         self._blocked = False  # the peer reads too slowly: answer nothing more for now
         self._surplus = False  # one connection too many: every request is shed
@@ -133,13 +132,10 @@ class Connection(asyncio.Protocol):
     # inner works
 
     def _pump(self) -> None:
-        """Answer what is queued until it is empty, a handler needs time or the peer must read first."""
+        """Answer what is queued until nothing is, a handler needs time or the peer must read first."""
         service = self._service
-        incoming = self._reader
-        inbox = incoming.inbox
-        while inbox:
-            if self._task is not None or self._blocked:
-                return
+        inbox = self._reader.inbox
+        while inbox and self._task is None and not self._blocked:
             item = inbox.popleft()
             if isinstance(item, bytes):
                 self._transport.write(item)
@@ -148,14 +144,14 @@ class Connection(asyncio.Protocol):
             service.stats.requests += 1
             if service.shedding or self._surplus:
                 service.stats.shed += 1
-                result: HttpResponse | Coroutine[Any, Any, HttpResponse] = answers.BUSY
-            else:
-                result = endpoint.call(service.handler, request)
+                self._answer(request, connection, answers.BUSY)
+                continue
+            result = endpoint.call(service.handler, request)
             if isinstance(result, HttpResponse):
                 self._answer(request, connection, result)
             else:
                 self._begin(request, connection, result)
-        if incoming.stage == reader.ENDED and self._task is None:
+        if self._reader.stage == reader.ENDED and not inbox and self._task is None:
             self._finish()
 
     def _answer(self, request: HttpRequest, connection: str, response: HttpResponse) -> None:
@@ -165,7 +161,7 @@ class Connection(asyncio.Protocol):
             incoming.inbox.clear()
         if incoming.stage == reader.ENDED and not incoming.inbox:
             connection = answers.CLOSE
-        self._transport.write(answers.render(response, connection, bodiless=request.method == "HEAD"))
+        self._transport.write(answers.render(response, connection, request.method))
 
     def _begin(self, request: HttpRequest, connection: str, work: Coroutine[Any, Any, HttpResponse]) -> None:
         """Start an asynchronous handler; until it is done nothing more is read."""

@@ -3,19 +3,19 @@
 llhttp (through httptools) does the parsing and knows the smuggling tricks; here are the limits around it.
 ``feed`` never raises: what cannot be a request becomes a rendered refusal in the inbox, behind the requests
 before it, and ends the reading. The hard thing: llhttp cannot be paused, so all requests of one read are
-queued before one is answered, and httptools keeps an unfinished header in memory unseen, so bytes that
-yield nothing are counted.
+queued before one is answered, and httptools keeps an unfinished header in memory unseen, so bytes that yield
+nothing are counted.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 import httptools
 
-from vestibule.adapters.serving import answers, target
+from vestibule.adapters.serving import answers, heads, target
 from vestibule.adapters.serving.limits import Limits
 from vestibule.adapters.serving.messages import HttpRequest
 
@@ -26,19 +26,6 @@ HEAD: Final = 1  # inside a request's head
 BODY: Final = 2  # inside a request's body
 ENDED: Final = 3  # no further request will be read
 
-_NO_LENGTH: Final = -1
-
-
-class Head(NamedTuple):
-    """A head that has passed every check, remembered by its exact bytes."""
-
-    length: int
-    method: str
-    path: str
-    query: str
-    content_type: str
-    seconds: float
-
 
 class _Stop(Exception):
     """Raised in a parser callback to make the parser stop; never leaves ``feed``."""
@@ -48,25 +35,24 @@ class Reader:
     """The reading half of a connection."""
 
     __slots__ = (
-        "_body", "_chunked", "_clock", "_connection_named", "_content_type", "_expect", "_fields", "_head_size",
-        "_heads",
-        "_length", "_limits","_memo", "_parser", "_refusal", "_replaying", "_seen", "_unseen", "_url",
-        "count", "forbidden", "inbox", "now", "stage",
+        "_body", "_chunked", "_clock", "_connection_named", "_content_type", "_expect", "_fields",
+        "_head_size", "_heads", "_length", "_limits", "_memorable", "_parser", "_refusal", "_replaying", "_seen",
+        "_unseen", "_url", "count", "forbidden", "inbox", "now", "stage",
     )  # fmt: skip
 
-    def __init__(self, limits: Limits, clock: Callable[[], float], heads: dict[bytes, Head]) -> None:
+    def __init__(self, limits: Limits, clock: Callable[[], float], known: heads.Heads) -> None:
         self._limits = limits
-        self._heads = heads
         self._clock = clock
+        self._heads = known
         self._parser = httptools.HttpRequestParser(self)
         self._refusal = answers.final(400)
+        self._memorable: heads.Head | None = None
         self._body: bytes | bytearray = b""
         self.inbox: deque[bytes | tuple[HttpRequest, str]] = deque()
-        """What is to be answered, in order: a request with its ``Connection`` value, or bytes to send as
-        they are."""
+        """What to answer, in order: a request with its ``Connection`` value, or bytes to send as they are."""
         self.stage = IDLE
         self.count = 0
-        """Requests begun."""
+        """Requests begun, those recognised by their head not counted."""
         self.now = clock()
         """When the last request was complete."""
         self.forbidden = False
@@ -76,36 +62,21 @@ class Reader:
     def feed(self, data: bytes) -> None:
         """Take one read's bytes; afterwards ``inbox`` and ``stage`` say what came of them."""
         if self.stage == IDLE:
-            end = data.find(b"\r\n\r\n") + 4
-            head = self._heads.get(data[:end])
-            if head is not None and not self.forbidden:
-                length, method, path, query, content_type, seconds = head
-                if end + length == len(data):
+            end = data.find(heads.END) + len(heads.END)
+            known = self._heads.get(data[:end])
+            if known is not None:
+                length, method, path, query, content_type, seconds = known
+                if end + length == len(data) and not self.forbidden:
                     self.now = now = self._clock()
-                    self.inbox.append(
-                        (HttpRequest(method, path, query, data[end:], content_type, now + seconds), answers.KEEP)
-                    )
+                    request = HttpRequest(method, path, query, data[end:], content_type, now + seconds)
+                    self.inbox.append((request, answers.KEEP))
                     return
-        elif self.stage == ENDED:
-            return
-        queued = len(self.inbox)
-        rest = data
-        while True:
-            try:
-                self._parser.feed_data(rest)
-            except httptools.HttpParserUpgrade as upgrade:
-                rest = self._without_upgrade(rest[upgrade.args[0] :])
-                continue
-            except httptools.HttpParserError:
-                # after Connection: close the parser calls every further byte an error; that is not one
-                if self.stage != ENDED:
-                    self.refuse(self._refusal)
-                return
-            break
-        if self.stage == IDLE:
-            if len(self.inbox)==1 and self._memo: self._heads[data[:data.find(b"\r\n\r\n") + 4]] = self._memo
-        if self.stage != IDLE:
-            self._count_unseen(len(data), completed=len(self.inbox) != queued)
+            self._parse(data)
+            if self._memorable is not None and end + self._memorable[0] == len(data):
+                self._heads.remember(data[:end], self._memorable)
+        elif self.stage != ENDED:
+            self._parse(data)
+        self._memorable = None
 
     def refuse(self, answer: bytes) -> None:
         """End the reading with ``answer`` behind what is queued."""
@@ -146,18 +117,18 @@ class Reader:
             notice(self, value)
 
     def on_headers_complete(self) -> None:
-        limits = self._limits
         if self._head_too_large():
             self._stop(431)
         if self.forbidden:
             self._stop(403)
-        if self._length > limits.body:
+        if self._length > self._limits.body:
             self._stop(413)
         self.stage = BODY
-        if self._connection_named and self._has_body() and self._parser.should_upgrade():
-            self._replaying = True
-        elif self._expect and self._has_body() and self._parser.get_http_version() == "1.1":
-            self.inbox.append(answers.CONTINUE)
+        if self._chunked or self._length:
+            if self._connection_named and self._parser.should_upgrade():
+                self._replaying = True
+            elif self._expect and self._parser.get_http_version() == "1.1":
+                self.inbox.append(answers.CONTINUE)
 
     def on_body(self, part: bytes) -> None:
         body = self._body
@@ -166,7 +137,9 @@ class Reader:
         elif isinstance(body, bytearray):
             body += part
         else:
-            self._body = bytearray(body) + part  # not a list: two-byte chunks would cost thirty times their size
+            self._body = (
+                bytearray(body) + part
+            )  # not a list: two-byte chunks would cost thirty times their size
         if self._chunked and len(self._body) > self._limits.body:
             self._stop(413)
 
@@ -178,7 +151,8 @@ class Reader:
             raise _Stop
         connection = answers.KEEP
         keep = self._parser.should_keep_alive()
-        if not keep or self._connection_named:
+        plain = keep and not self._connection_named
+        if not plain:
             version = self._parser.get_http_version()
             if version not in {"1.0", "1.1"}:
                 self._stop(505)
@@ -188,12 +162,16 @@ class Reader:
             path, query, seconds = target.parse(self._url)
         except target.InvalidTarget:
             self._stop(400)
+        if seconds is None:
+            seconds = self._limits.deadline_seconds
         self.now = now = self._clock()
-        deadline = now + (self._limits.deadline_seconds if seconds is None else seconds)
         method = self._parser.get_method().decode("ascii")
         body = self._body if isinstance(self._body, bytes) else bytes(self._body)
-        self.inbox.append((HttpRequest(method, path, query, body, self._content_type, deadline), connection))
-        self._memo = Head(len(body), method,path,query,self._content_type,deadline-now)
+        self.inbox.append(
+            (HttpRequest(method, path, query, body, self._content_type, now + seconds), connection)
+        )
+        if plain and not self._chunked and not self._expect:
+            self._memorable = (self._length, method, path, query, self._content_type, seconds)
         self._body = b""
         self.stage = IDLE if keep else ENDED
 
@@ -203,7 +181,7 @@ class Reader:
         self._url = b""
         self._fields = 0
         self._head_size = 0
-        self._length = _NO_LENGTH
+        self._length = 0
         self._chunked = False
         self._expect = False
         self._connection_named = False
@@ -213,20 +191,34 @@ class Reader:
         self._seen = 0
         self._unseen = 0
 
+    def _parse(self, data: bytes) -> None:
+        queued = len(self.inbox)
+        rest = data
+        while True:
+            try:
+                self._parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as upgrade:
+                rest = self._without_upgrade(rest[upgrade.args[0] :])
+            except httptools.HttpParserError:
+                # after Connection: close the parser calls every further byte an error; that is not one
+                if self.stage != ENDED:
+                    self.refuse(self._refusal)
+                return
+            else:
+                break
+        if self.stage in {HEAD, BODY}:
+            self._count_unseen(len(data), completed=len(self.inbox) != queued)
+
     def _stop(self, status: int) -> NoReturn:
         self._refusal = answers.final(status)
         raise _Stop
-
-    def _has_body(self) -> bool:
-        return self._chunked or self._length > 0
 
     def _head_too_large(self) -> bool:
         limits = self._limits
         return self._fields > limits.header_count or self._head_size + len(self._url) > limits.headers
 
     def _count_unseen(self, size: int, *, completed: bool) -> None:
-        """Refuse a head, chunk extension or trailer that grows without end: no callback sees it before
-        it is whole."""
+        """Refuse a head, chunk extension or trailer without end: no callback sees it before it is whole."""
         held = len(self._body)
         if completed or held != self._seen:
             self._seen = held
@@ -239,16 +231,15 @@ class Reader:
     def _without_upgrade(self, rest: bytes) -> bytes:
         """What to parse after an upgrade we do not follow.
 
-        llhttp takes the body of such a request for the new protocol, so a request with a body is read again
-        by a fresh parser from a head that does not ask for the upgrade.
+        llhttp takes the body of such a request for the new protocol, so a request with a body is read again by
+        a fresh parser, from a head that does not ask for the upgrade.
         """
         if not self._replaying:
             return rest
-        framing = b"Transfer-Encoding: chunked" if self._chunked else b"Content-Length: %d" % self._length
         head = [
             b"%b %b HTTP/1.1" % (self._parser.get_method(), self._url),
             b"Content-Type: " + self._content_type.encode("latin-1"),
-            framing,
+            b"Transfer-Encoding: chunked" if self._chunked else b"Content-Length: %d" % self._length,
         ]
         if self._expect:
             head.append(b"Expect: 100-continue")
@@ -271,8 +262,8 @@ class Reader:
             self._stop(417)
         self._expect = True
 
-    def _notice_connection(self, value: bytes) -> None:
-        self._connection_named = True
+    def _notice_connection(self, _value: bytes) -> None:
+        self._connection_named = True  # llhttp knows what it means
 
 
 _NOTICED: Final[dict[bytes, Callable[[Reader, bytes], None]]] = {

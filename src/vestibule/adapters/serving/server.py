@@ -1,9 +1,10 @@
 """The HTTPS server: listeners, accepting, the one timer, and the way out.
 
-A connection's life after its handshake is ``protocol``; certificates are ``certwatch``. We accept sockets ourselves
-instead of leaving it to ``create_server``: so the hard limit closes a socket before it costs a handshake, sockets in
-their handshake are counted, each connection takes the newest certificate, and a closing listener leaves nobody in its
-backlog. The hard thing is ``drain``: a request that meets a closed connection is lost, kube-apiserver retries none.
+A connection's life after its handshake is ``protocol``; certificates are ``certwatch``. We accept sockets
+ourselves instead of leaving it to ``create_server``: so the hard limit closes a socket before it costs a
+handshake, sockets in their handshake are counted, each connection takes the newest certificate, and a closing
+listener leaves nobody in its backlog. The hard thing is ``drain``: a request that meets a closed connection
+is lost, kube-apiserver retries none.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ class Server:
     async def drain(self, *, delay: float, grace: float) -> None:
         """Leave without losing a request; afterwards nothing of this server is left, also if cancelled.
 
-        1. For ``delay`` seconds all goes on, but every answer ends its connection: clients move to other replicas.
-        2. Nobody is accepted any more; idle connections are closed, busy ones have ``grace`` seconds to finish.
+        1. For ``delay`` seconds all goes on, but every answer ends its connection: clients move elsewhere.
+        2. Nobody is accepted any more; idle connections close, busy ones have ``grace`` seconds to finish.
         3. What is still open then is cut, its handlers cancelled.
         """
         service = self._service
@@ -127,7 +128,7 @@ class Server:
             except OSError as error:
                 if error.errno not in {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}:
                     raise
-                logger.error("accepting paused", extra={"server": self._name, "error": error.strerror})
+                logger.warning("accepting paused", extra={"server": self._name, "error": error.strerror})
                 service.loop.remove_reader(listener)
                 service.loop.call_later(_ACCEPT_PAUSE, self._accept_again, listener)
                 return

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from vestibule.adapters.serving.heads import Heads
 from vestibule.adapters.serving.limits import Limits
 from vestibule.adapters.serving.messages import Handler
 
@@ -23,8 +24,8 @@ class Stats:
     """Counts of one server; the first three go up and down, the others only up."""
 
     __slots__ = (
-        "accepted", "buffered", "connections", "handshakes_failed", "inflight", "overdue", "refused", "requests",
-        "shed", "slow",
+        "accepted", "buffered", "connections", "handshakes_failed", "inflight", "overdue", "refused",
+        "requests", "shed", "slow",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -53,7 +54,9 @@ class Stats:
 class Service:
     """The shared state; one per server, alive as long as it."""
 
-    __slots__ = ("connections", "draining", "empty", "handler", "limits", "loop", "shedding", "stats", "tls")
+    __slots__ = (
+        "connections", "draining", "empty", "handler", "heads", "limits", "loop", "shedding", "stats", "tls",
+    )  # fmt: skip
 
     def __init__(self, handler: Handler, limits: Limits, tls: TlsHolder | None) -> None:
         self.handler = handler
@@ -62,6 +65,7 @@ class Service:
         self.loop: asyncio.AbstractEventLoop
         """Set when the server starts."""
         self.stats = Stats()
+        self.heads = Heads()
         self.connections: set[Connection] = set()
         """Connections past their handshake."""
         self.draining = False

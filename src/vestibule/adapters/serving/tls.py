@@ -1,8 +1,8 @@
 """TLS as we serve it: contexts are built here, the current one is held here, client names are checked here.
 
-Reading and judging certificate files is ``certwatch``. The server takes ``current`` for each socket it accepts, so a
-swap is one assignment: it changes certificate, client CA and settings together, never touches a connection that is
-already open, and needs no front context with an SNI callback.
+Reading and judging certificate files is ``certwatch``. The server takes ``current`` for each socket it
+accepts, so a swap is one assignment: it changes certificate, client CA and settings together, never touches a
+connection that is already open, and needs no front context with an SNI callback.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class TlsHolder:
     def __init__(self, *, min_version: MinVersion = "1.2", client_names: Collection[str] = ()) -> None:
         """TLS 1.3 is preferred either way; ``min_version`` "1.2" also admits peers that know no better.
 
-        ``client_names``: common names or subject alternative names, one of which a client certificate must carry;
-        empty admits every certificate of the client CA.
+        ``client_names``: common names or subject alternative names, one of which a client certificate must
+        carry; empty admits every certificate of the client CA.
         """
         self._min_version = _VERSIONS[min_version]
         self._client_names = frozenset(client_names)
@@ -50,9 +50,9 @@ class TlsHolder:
         self._current = context
 
     def build(self, certificate: Path, key: Path, client_ca: str | None = None) -> ssl.SSLContext:
-        """A context from files; with ``client_ca`` (PEM text) every client must show a certificate of that CA.
+        """A context from files; with ``client_ca`` (PEM text) clients must show a certificate of that CA.
 
-        Raises OSError if a file cannot be read, and ssl.SSLError, which is one too, if its contents are no use.
+        Raises OSError if a file cannot be read, and ssl.SSLError, which is one, if its contents are no use.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = self._min_version

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from vestibule.core.admission import patch, review
 from vestibule.core.admission import verdict as verdicts
-from vestibule.core.kinds import selectors, vocabulary
+from vestibule.core.kinds import selectors, text, vocabulary
 from vestibule.core.mutation import podview
 from vestibule.core.mutation.facts import Facts
-from vestibule.core.mutation.identity import checks, conclusion, fit, layouts, levels, render
+from vestibule.core.mutation.identity import checks, conclusion, fit, layouts, render
 from vestibule.core.mutation.identity.levels import Note
 from vestibule.core.mutation.policy import Policy
 
@@ -178,7 +178,7 @@ def _annotations(existing: dict[str, str] | None, bundle: render.Bundle, policy:
         return bundle.annotation_operations(exists=existing is not None)
     values = dict(bundle.annotations)
     if not rules.own_marker:
-        written = map(levels.trim, existing.get(vocabulary.INJECTED, "").split(","))
+        written = map(text.trim, existing.get(vocabulary.INJECTED, "").split(","))
         values[vocabulary.INJECTED] = ",".join(sorted({*bundle.providers, *filter(None, written)}))
     if rules.quiet_when_done:
         values = {key: value for key, value in values.items() if existing.get(key) != value}

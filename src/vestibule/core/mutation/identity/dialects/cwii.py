@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from vestibule.core.admission.verdict import Missing
 from vestibule.core.kinds import config, vocabulary
+from vestibule.core.kinds.text import trim
 from vestibule.core.kinds.vocabulary import Provider, cwii
 from vestibule.core.mutation.identity import checks, levels
 from vestibule.core.mutation.identity.claim import AwsClaim, AzureClaim, Claim, GcpClaim, VerifyAsk
@@ -303,4 +304,4 @@ _DELIVERY: Final = levels.Check(
 
 def _split(text: str) -> tuple[str, ...]:
     names: Sequence[str] = text.replace(";", ",").split(",")
-    return tuple(name for name in map(levels.trim, names) if name)
+    return tuple(name for name in map(trim, names) if name)

@@ -1,0 +1,5 @@
+"""``python -m vestibule`` is ``vestibule``."""
+
+from vestibule.cli.main import main
+
+main()

@@ -1,0 +1,150 @@
+"""The settings file on disk: TOML, JSON or YAML by its ending; errors with path and line; watched for change.
+
+TOML and JSON need nothing but the standard library; YAML is imported only when somebody hands us YAML, so
+that the admission process stays small. A file that turns bad is reported and the last good settings stay in
+force.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vestibule import errors
+from vestibule.core.kinds import config, upstream
+
+
+def read(path: Path) -> tuple[Any, str]:
+    """The decoded file and its text; raises InvalidSettings with file and line."""
+    place = str(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise errors.InvalidSettings(errors.Problem(place, "", "does not exist")) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.InvalidSettings(errors.Problem(place, "", f"cannot be read: {error}")) from error
+    if path.suffix == ".toml":
+        return _toml(place, text), text
+    if path.suffix == ".json":
+        return _json(place, text), text
+    if path.suffix in (".yaml", ".yml"):
+        return _yaml(place, text), text
+    raise errors.InvalidSettings(
+        errors.Problem(place, "", f"ends in {path.suffix!r}, want .toml, .json or .yaml")
+    )
+
+
+def load(path: Path | None, over: Mapping[str, Any]) -> config.Settings:
+    """Settings from a file (or none) with overrides laid over it; raises InvalidSettings with every
+    problem."""
+    if path is None:
+        return config.parse(over, "settings")
+    data, text = read(path)
+    if data is None:
+        data = {}
+    try:
+        config.parse(data, str(path))
+        return config.parse(upstream.merged(data, over), str(path))
+    except errors.InvalidSettings as error:
+        raise errors.InvalidSettings(*(_with_line(problem, text) for problem in error.problems)) from error
+
+
+class Watched:
+    """A settings file that may change; ``check`` is one look at it."""
+
+    def __init__(self, path: Path | None, over: Mapping[str, Any]) -> None:
+        self._path = path
+        self._over = over
+        self._stamp = self._look()
+        self.settings = load(path, over)
+        self.error = ""
+        """Why the file as it stands is not in force; empty when it is."""
+
+    def check(self) -> bool:
+        """Look once; True when new settings are in force. Never raises for what the file holds."""
+        stamp = self._look()
+        if self._path is None or stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        try:
+            settings = load(self._path, self._over)
+        except errors.InvalidSettings as error:
+            self.error = str(error)
+            return False
+        self.error = ""
+        changed = settings != self.settings
+        self.settings = settings
+        return changed
+
+    def _look(self) -> tuple[int, int, int] | None:
+        if self._path is None:
+            return None
+        try:
+            seen = os.stat(self._path)  # noqa: PTH116 - follows the kubelet's links, as reading does
+        except OSError:
+            return None
+        return seen.st_mtime_ns, seen.st_size, seen.st_ino
+
+
+def _toml(place: str, text: str) -> Any:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise errors.InvalidSettings(errors.Problem(place, "", f"is no TOML: {error}")) from error
+
+
+def _json(place: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise errors.InvalidSettings(
+            errors.Problem(f"{place}:{error.lineno}", "", f"is no JSON: {error.msg}")
+        ) from error
+    except RecursionError:
+        raise errors.InvalidSettings(errors.Problem(place, "", "is nested too deeply")) from None
+
+
+def _yaml(place: str, text: str) -> Any:
+    try:
+        import yaml  # noqa: PLC0415 - only who uses YAML pays for it
+    except ImportError:
+        raise errors.MissingExtra("a YAML settings file", "offline") from None
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"{place}:{mark.line + 1}" if mark else place
+        cause = getattr(error, "problem", None) or str(error)
+        raise errors.InvalidSettings(errors.Problem(line, "", f"is no YAML: {cause}")) from error
+
+
+def _with_line(problem: errors.Problem, text: str) -> errors.Problem:
+    line = line_of(problem.field, text)
+    return problem._replace(place=f"{problem.place}:{line}") if line else problem
+
+
+def line_of(field: str, text: str) -> int:
+    """The line on which a field stands, found by its keys in order; 0 when it is not there.
+
+    Good for TOML tables (``[gcp]``, ``gcp.delivery =``), JSON and YAML alike: each key must stand at or
+    after the line of the one before it.
+    """
+    lines = text.splitlines()
+    at = 0
+    found = 0
+    for key in re.findall(r"[A-Za-z]\w*", re.sub(r"\[\d+\]", "", field)):
+        form = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s*(?:[:=.\]]|$)""")
+        hit = next((number for number in range(at, len(lines)) if form.search(_code(lines[number]))), None)
+        if hit is None:
+            return found
+        at, found = hit, hit + 1
+    return found
+
+
+def _code(line: str) -> str:
+    return "" if line.lstrip().startswith(("#", "//")) else line

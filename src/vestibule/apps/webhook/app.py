@@ -1,0 +1,211 @@
+"""The admission process: what is wired to what, in which order it starts, and how it leaves.
+
+Start: settings, policy, cluster, certificate, then the sockets; nothing listens before it can answer. Stop:
+readiness fails, every answer says ``Connection: close``, we serve on for a while, stop accepting, finish,
+exit 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from vestibule import errors
+from vestibule.adapters.cluster.ports import Cache, Reader, Writer
+from vestibule.adapters.observe import logs
+from vestibule.adapters.observe.audit import Audit
+from vestibule.adapters.observe.metrics import Metrics
+from vestibule.adapters.serving.certwatch import CertFiles, CertWatcher
+from vestibule.adapters.serving.health import Health
+from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Limits, Server
+from vestibule.adapters.serving.tls import TlsHolder
+from vestibule.adapters.settingsfile import Watched
+from vestibule.apps.webhook import canary
+from vestibule.apps.webhook.handler import Handler
+from vestibule.apps.webhook.policies import Policies
+from vestibule.core.admission.review import Review
+from vestibule.core.admission.verdict import Verdict
+from vestibule.core.kinds import config
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 1.0
+"""Between two looks at files; a look is a few ``stat`` calls."""
+
+
+class Cluster(Reader, Cache, Writer, Protocol):
+    """A back end in all its roles, and what keeps it fresh."""
+
+    async def run(self, interval: float) -> None:
+        """Keep in step with the truth for ever; ``interval`` is in seconds, where a back end must look."""
+        ...
+
+
+class Observed:
+    """Passes every answer to the metrics and the audit log."""
+
+    def __init__(self, metrics: Metrics, audit: Audit | None) -> None:
+        self._metrics = metrics
+        self._audit = audit
+
+    def verdict(self, review: Review, verdict: Verdict, seconds: float) -> None:
+        """A review was decided."""
+        self._metrics.verdict(verdict, seconds)
+        if self._audit is not None:
+            self._audit.note(review, verdict, seconds)
+
+    def malformed(self, status: int) -> None:
+        """A body was no review."""
+        self._metrics.malformed(status)
+
+
+class App:
+    """One admission process."""
+
+    def __init__(self, settings: Path | None, overrides: Mapping[str, Any], cluster: Cluster) -> None:
+        self._watched = Watched(settings, overrides)
+        self._policies = Policies(self._watched)
+        self._cluster = cluster
+        self._metrics = Metrics()
+        serving = self._watched.settings.serving
+        self._serving = serving
+        self._audit = Audit(sys.stdout.fileno()) if serving.audit else None
+        writer = cluster if self._watched.settings.config_map_writes else None
+        handler = Handler(
+            self._policies.current, cluster, cluster, writer, Observed(self._metrics, self._audit)
+        )
+        self._tls = TlsHolder(min_version=serving.tls_min_version, client_names=serving.client_names)
+        files = CertFiles(
+            Path(serving.tls_cert),
+            Path(serving.tls_key),
+            Path(serving.client_ca) if serving.client_ca else None,
+        )
+        self._certificate = CertWatcher(files, self._tls)
+        self.health = Health(
+            {
+                "cache": lambda: "" if cluster.synced else "not synced yet",
+                "certificate": lambda: self._certificate.state.reason,
+                "mutation": lambda: canary.problem(self._policies.current()),
+            }
+        )
+        limits = Limits(connections=serving.max_connections, inflight=serving.max_inflight)
+        self.server = Server(self._routes(handler), limits=limits, tls=self._tls, name="webhook")
+        self.metrics_server = Server(self._side_routes, tls=None, name="metrics")
+        self._metrics.watch_server(self.server.stats)
+        state = self._certificate.state
+        self._metrics.gauges[
+            "vestibule_certificate_expiry_seconds", "When the served certificate ends, Unix time."
+        ] = lambda: state.not_after
+        self._metrics.counters["vestibule_certificate_failures", "Certificates that were not taken up."] = (
+            lambda: state.errors
+        )
+        self._metrics.gauges["vestibule_ready", "1 when /readyz says so."] = lambda: (
+            not self.health.problems()
+        )
+        if self._audit is not None:
+            audit = self._audit
+            self._metrics.counters["vestibule_audit_dropped", "Audit lines that found no room."] = lambda: (
+                audit.dropped
+            )
+
+    @property
+    def log_level(self) -> str:
+        """The level the settings ask for."""
+        return self._serving.log_level
+
+    def _routes(
+        self, handler: Handler
+    ) -> Callable[[HttpRequest], HttpResponse | Coroutine[Any, Any, HttpResponse]]:
+        def route(request: HttpRequest) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
+            if request.path == "/mutate":
+                return handler(request)
+            return self._health(request)
+
+        return route
+
+    def _side_routes(self, request: HttpRequest) -> HttpResponse:
+        if request.path == "/metrics":
+            self._metrics.settings_failures = self._policies.failures
+            return HttpResponse(200, self._metrics.render(), "text/plain; version=0.0.4; charset=utf-8")
+        return self._health(request)
+
+    def _health(self, request: HttpRequest) -> HttpResponse:
+        answer = self.health.answer(request)
+        if answer is None:
+            return HttpResponse(404, b"", "text/plain")
+        return answer if request.method in ("GET", "HEAD") else HttpResponse(405, b"", "text/plain")
+
+    async def run(self, *, ready: Callable[[App], None] | None = None) -> None:
+        """Serve until SIGTERM or SIGINT, then leave in order."""
+        loop = asyncio.get_running_loop()
+        stop = asyncio.Event()
+        for name in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(name, stop.set)
+        self._certificate.load()
+        if self._audit is not None:
+            self._audit.start()
+        await self.server.start([_address(self._serving.addr)])
+        if self._serving.metrics_addr:
+            await self.metrics_server.start([_address(self._serving.metrics_addr)])
+        tasks = [
+            asyncio.create_task(self._cluster.run(_LOOK_SECONDS), name="cluster"),
+            asyncio.create_task(self._certificate.run(), name="certificate"),
+            asyncio.create_task(self._watch_settings(), name="settings"),
+        ]
+        if ready is not None:
+            ready(self)
+        try:
+            await self._until_stopped(stop, tasks)
+        finally:
+            await self._leave(tasks)
+
+    async def _until_stopped(self, stop: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
+        """Wait for the signal; a background task that dies takes the process down, to be started afresh."""
+        waiting = asyncio.create_task(stop.wait(), name="stop")
+        done, _ = await asyncio.wait([waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        for task in done:
+            if task is not waiting:
+                task.result()
+                raise RuntimeError(f"background task {task.get_name()} ended")
+
+    async def _leave(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+        logger.info("draining")
+        self.health.draining = True
+        await self.server.drain(delay=self._serving.drain_seconds, grace=self._serving.grace_seconds)
+        if self._serving.metrics_addr:
+            await self.metrics_server.drain(delay=0, grace=1)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._audit is not None:
+            self._audit.close()
+        logger.info("stopped")
+
+    async def _watch_settings(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self._policies.check()
+
+
+def _address(text: str) -> tuple[str, int]:
+    address = config.address(text)
+    if address is None:
+        raise errors.InvalidSettings(errors.Problem("address", "", f"is {text!r}, want HOST:PORT"))
+    return address
+
+
+def run(app: App, log_level: str, *, ready: Callable[[App], None] | None = None) -> None:
+    """Run the process on the fast event loop where there is one."""
+    logs.configure(log_level)
+    try:
+        import uvloop  # noqa: PLC0415 - not on every platform
+    except ImportError:
+        asyncio.run(app.run(ready=ready))
+    else:
+        uvloop.run(app.run(ready=ready))

@@ -1,0 +1,80 @@
+"""Options that several commands share, spelt and explained the same everywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from vestibule.core.kinds import upstream
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def settings(function: F) -> F:
+    """``--settings`` and ``--mode``."""
+    mode = click.option(
+        "--mode",
+        type=click.Choice(["better", "strict"]),
+        help="better: fix the defects of what we replace and tell. strict: the same pod and the same answer.",
+    )
+    file = click.option(
+        "--settings",
+        "settings_file",
+        type=click.Path(path_type=Path),
+        envvar="VESTIBULE_SETTINGS",
+        help="Settings file: .toml, .json or .yaml. Flags and CWII_* variables override it.",
+    )
+    return mode(file(function))
+
+
+def cwii(function: F) -> F:
+    """Every flag of cwii, as its own binary takes them."""
+    for flag in reversed(upstream.CWII):
+        function = click.option(
+            f"--{flag.name}", flag.name.replace("-", "_"), help=flag.about, metavar="VALUE"
+        )(function)
+    return function
+
+
+def overrides(mode: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    """What the command line and the environment say over the settings file."""
+    flags = {name.replace("_", "-"): value for name, value in given.items()}
+    data = upstream.overrides(flags, os.environ)
+    return data if mode is None else {"mode": mode, **data}
+
+
+def output(*choices: str) -> Callable[[F], F]:
+    """``-o``."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(choices),
+        default=choices[0],
+        show_default=True,
+        help="Form of the result.",
+    )
+
+
+def manifests(function: F) -> F:
+    """``-f``, ``--cluster`` and ``--namespace``."""
+    namespace = click.option(
+        "-n", "--namespace", default="default", show_default=True, help="For objects that name none."
+    )
+    cluster = click.option(
+        "--cluster",
+        type=click.Path(path_type=Path),
+        help="Directory of manifests that stands for the cluster: namespaces, ServiceAccounts, workloads.",
+    )
+    files = click.option(
+        "-f",
+        "--filename",
+        "files",
+        required=True,
+        multiple=True,
+        help="Manifest file, directory, or - for standard input; may be repeated.",
+    )
+    return files(cluster(namespace(function)))

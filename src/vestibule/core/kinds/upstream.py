@@ -1,0 +1,111 @@
+"""Flags and variables of the binaries we stand in for, as data: name, variable, place in our settings, form.
+
+They are given as in the original: every flag takes a value, booleans are the words ``true`` and ``false``,
+a flag beats its variable, and both beat the settings file. A bad value is an error that names the flag or
+variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from vestibule import errors
+from vestibule.core.kinds import config
+from vestibule.core.kinds.text import integer
+
+
+class Flag(NamedTuple):
+    """One flag of the original."""
+
+    name: str
+    path: tuple[str, ...]
+    form: Literal["text", "bool", "int", "address", "delivery"]
+    about: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that says the same."""
+        return "CWII_" + self.name.upper().replace("-", "_")
+
+
+CWII: Final = (
+    Flag("addr", ("serving", "addr"), "address", "address to serve on"),
+    Flag("tls-cert", ("serving", "tlsCert"), "text", "certificate chain, PEM"),
+    Flag("tls-key", ("serving", "tlsKey"), "text", "private key, PEM"),
+    Flag("mount-root", ("mountRoot",), "text", "directory in containers below which tokens appear"),
+    Flag("token-expiration", ("tokenExpirationSeconds",), "int", "life of tokens in seconds"),
+    Flag("native-annotations", ("nativeAnnotations",), "bool", "also understand the GKE, EKS and Azure keys"),
+    Flag("gcp-enabled", ("gcp", "enabled"), "bool", "serve Google Cloud"),
+    Flag("gcp-default-audience", ("gcp", "defaultAudience"), "text", "workload identity provider"),
+    Flag("gcp-delivery", ("gcp", "delivery"), "delivery", "annotation, config-map or init-container"),
+    Flag("gcp-init-image", ("gcp", "initImage"), "text", "image that writes the credentials file"),
+    Flag("gcp-verify-image", ("gcp", "verifyImage"), "text", "image of the verify container"),
+    Flag("aws-enabled", ("aws", "enabled"), "bool", "serve AWS"),
+    Flag("aws-default-audience", ("aws", "defaultAudience"), "text", "audience of tokens for AWS"),
+    Flag("aws-verify-image", ("aws", "verifyImage"), "text", "image of the verify container"),
+    Flag("az-enabled", ("az", "enabled"), "bool", "serve Azure"),
+    Flag("az-default-audience", ("az", "defaultAudience"), "text", "audience of tokens for Azure"),
+    Flag("az-verify-image", ("az", "verifyImage"), "text", "image of the verify container"),
+)
+"""The flags of cwii, in the order of its help."""
+
+
+def overrides(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, Any]:
+    """What flags and variables say, as settings data; raises InvalidSettings with every problem."""
+    data: dict[str, Any] = {}
+    problems: list[errors.Problem] = []
+    for flag in CWII:
+        given = flags.get(flag.name)
+        place = f"--{flag.name}" if given is not None else flag.variable
+        text = given if given is not None else environ.get(flag.variable)
+        if text is None:
+            continue
+        value, want = _value(flag, text)
+        if want:
+            problems.append(errors.Problem(place, "", f"is {text!r}, want {want}"))
+            continue
+        target = data
+        for key in flag.path[:-1]:
+            target = target.setdefault(key, {})
+        target[flag.path[-1]] = value
+    if problems:
+        raise errors.InvalidSettings(*problems)
+    return data
+
+
+def _value(flag: Flag, text: str) -> tuple[Any, str]:
+    """The value, or what is wanted instead."""
+    if flag.form == "bool":
+        return text == "true", "" if text in ("true", "false") else "true or false"
+    if flag.form == "int":
+        number = integer(text)
+        return number, "" if number is not None else "a whole number"
+    if flag.form == "address":
+        return text, "" if config.address(text) else "HOST:PORT or [IPV6]:PORT with a numeric host"
+    if flag.form == "delivery":
+        delivery = config.delivery(text.strip())
+        return delivery, "" if delivery else " or ".join(config.DELIVERIES)
+    return text, ""
+
+
+def merged(base: Any, over: Mapping[str, Any]) -> Any:
+    """Settings data with overrides laid over it, section by section; neither is changed."""
+    if not isinstance(base, Mapping):
+        return base if base is not None and not over else dict(over)
+    result = dict(base)
+    for key, value in over.items():
+        result[key] = merged(result.get(key, {}), value) if isinstance(value, Mapping) else value
+    return result
+
+
+LOG_LEVELS: Final = {"trace": "debug", "debug": "debug", "info": "info", "warn": "warning", "error": "error"}
+
+
+def log_level(rust_log: str) -> str | None:
+    """The level in a ``RUST_LOG`` filter (``info``, ``warn,kube=debug``); None when it names none."""
+    for part in rust_log.split(","):
+        level = LOG_LEVELS.get(part.strip().lower())
+        if level:
+            return level
+    return None
