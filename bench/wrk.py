@@ -1,6 +1,6 @@
 """wrk as the loader where it can be had: its script, its command line, its output.
 
-It costs about as much processor time per request as ours (48 µs each, measured side by side on a busy machine);
+It costs about as much processor time per request as ours (48 µs each, side by side on a busy machine);
 what speaks for it is that readers know it.
 """
 

@@ -53,7 +53,9 @@ class Authority:
         )
         self.pem = certificate.public_bytes(serialization.Encoding.PEM)
 
-    def leaf(self, name: str = "localhost", *, since: int = -1, until: int = 30, client: bool = False) -> Pair:
+    def leaf(
+        self, name: str = "localhost", *, since: int = -1, until: int = 30, client: bool = False
+    ) -> Pair:
         """A leaf valid from ``since`` to ``until``, in days from now."""
         key = ec.generate_private_key(ec.SECP256R1())
         now = datetime.datetime.now(datetime.UTC)

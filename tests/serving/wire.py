@@ -24,6 +24,7 @@ class Wire:
 
     def __init__(self, address: Address, *, tls: ssl.SSLContext | None = None, timeout: float = 5.0) -> None:
         self.socket = socket.create_connection(address, timeout=timeout)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as every HTTP client does
         if tls is not None:
             try:
                 self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
@@ -84,7 +85,12 @@ def request(method: str = "GET", path: str = "/", body: bytes = b"", headers: st
 
 
 def ask(
-    address: Address, method: str = "GET", path: str = "/", body: bytes = b"", *, tls: ssl.SSLContext | None = None
+    address: Address,
+    method: str = "GET",
+    path: str = "/",
+    body: bytes = b"",
+    *,
+    tls: ssl.SSLContext | None = None,
 ) -> Answer:
     """One request on a connection of its own."""
     with Wire(address, tls=tls) as wire:

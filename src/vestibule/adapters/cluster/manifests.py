@@ -161,32 +161,13 @@ class DirectoryCluster:
 
 def _stamps(root: Path) -> tuple[_Stamp, ...]:
     """All manifest files, in order of their paths. Raises InvalidInput when there is no such directory."""
-    try:
-        return tuple(_walk(root, frozenset()))
-    except OSError as error:
-        where = str(error.filename or root)
-        text = f"cannot be listed ({error.strerror}), want a readable directory of manifests"
-        raise InvalidInput(Problem(where, "", text)) from error
-
-
-def _walk(directory: Path, above: frozenset[str]) -> Iterator[_Stamp]:
-    """Follows links, as the kubelet's must be, but never to a directory above; skips hidden names."""
-    real = os.path.realpath(directory)
-    if real in above:
-        return
-    for entry in sorted(directory.iterdir()):
-        if entry.name.startswith("."):
-            continue
-        if entry.is_dir():
-            yield from _walk(entry, above | {real})
-        elif entry.suffix in yamltext.SUFFIXES and (entry.is_file() or entry.is_symlink()):
-            yield _stamp(entry)
+    return tuple(_stamp(path) for path in yamltext.files(root))
 
 
 def _stamp(path: Path) -> _Stamp:
     try:
         stat = path.stat()
-    except FileNotFoundError:  # a link to nothing, or gone since it was listed; reading will tell
+    except OSError:  # a link to nothing, or gone since it was listed; reading will tell
         return _Stamp(str(path), 0, 0, 0, 0)
     return _Stamp(str(path), stat.st_ino, stat.st_ctime_ns, stat.st_mtime_ns, stat.st_size)
 

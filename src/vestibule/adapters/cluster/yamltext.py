@@ -8,6 +8,7 @@ marker in every context; YAML forbids it inside scalars.)
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,30 @@ class Document(NamedTuple):
             if node is not None and isinstance(step, int):
                 line = node.start.line
         return f"{self.file}:{self.line + line}"
+
+
+def files(root: Path) -> list[Path]:
+    """All manifest files below a directory, in order. Raises InvalidInput when it cannot be listed."""
+    try:
+        return list(_walk(root, frozenset()))
+    except OSError as error:
+        where = str(error.filename or root)
+        text = f"cannot be listed ({error.strerror}), want a readable directory of manifests"
+        raise InvalidInput(Problem(where, "", text)) from error
+
+
+def _walk(directory: Path, above: frozenset[str]) -> Iterator[Path]:
+    """Follows links, as the kubelet's must be, but never to a directory above; skips hidden names."""
+    real = os.path.realpath(directory)
+    if real in above:
+        return
+    for entry in sorted(directory.iterdir()):
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield from _walk(entry, above | {real})
+        elif entry.suffix in SUFFIXES and (entry.is_file() or entry.is_symlink()):
+            yield entry
 
 
 def read(path: Path) -> str:

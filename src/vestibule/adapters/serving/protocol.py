@@ -63,12 +63,10 @@ class Connection(asyncio.Protocol):
         incoming.feed(data)
         if incoming.inbox:
             self._pump()
-        if incoming.stage == reader.IDLE:
+        if incoming.stage == reader.IDLE and not self._held and not self._blocked:
             self.due = incoming.now + self._service.limits.idle_seconds
-            if self._held:
-                self._hold(0)
         else:
-            self._unfinished()
+            self._note()
 
     def eof_received(self) -> bool:
         """The peer sends no more; a plain-text peer may still wait for the answers it is owed."""
@@ -205,14 +203,17 @@ class Connection(asyncio.Protocol):
             return
         self._transport.resume_reading()
         self._timed = 0
-        self._wait(self._service.limits.idle_seconds)
-        self._unfinished()
+        self._note()
 
-    def _unfinished(self) -> None:
-        """A request has begun and is not complete: note how long the peer may take, and what it makes us
-        hold."""
+    def _note(self) -> None:
+        """Note how long the peer may take for what it owes us, and how much of it we hold already."""
         incoming, service = self._reader, self._service
+        if self._blocked:
+            return  # it owes us the reading of our answers first
         if incoming.stage not in {reader.HEAD, reader.BODY}:
+            self._hold(0)
+            if incoming.stage == reader.IDLE:
+                self._wait(service.limits.idle_seconds)
             return
         timed = incoming.count * 4 + incoming.stage
         if timed != self._timed:

@@ -36,8 +36,8 @@ class Reader:
 
     __slots__ = (
         "_body", "_chunked", "_clock", "_connection_named", "_content_type", "_expect", "_fields",
-        "_head_size", "_heads", "_length", "_limits", "_memorable", "_parser", "_refusal", "_replaying", "_seen",
-        "_unseen", "_url", "count", "forbidden", "inbox", "now", "stage",
+        "_head_size", "_heads", "_length", "_limits", "_memorable", "_parser", "_refusal", "_replaying",
+        "_seen", "_unseen", "_url", "count", "forbidden", "inbox", "now", "stage",
     )  # fmt: skip
 
     def __init__(self, limits: Limits, clock: Callable[[], float], known: heads.Heads) -> None:
@@ -231,8 +231,8 @@ class Reader:
     def _without_upgrade(self, rest: bytes) -> bytes:
         """What to parse after an upgrade we do not follow.
 
-        llhttp takes the body of such a request for the new protocol, so a request with a body is read again by
-        a fresh parser, from a head that does not ask for the upgrade.
+        llhttp takes the body of such a request for the new protocol, so a request with a body is read again
+        by a fresh parser, from a head that does not ask for the upgrade.
         """
         if not self._replaying:
             return rest

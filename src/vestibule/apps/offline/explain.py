@@ -1,0 +1,162 @@
+"""Why a pod gets what it gets: every value with its origin, everything added, everything missing.
+
+Data only; the command line makes tables of it. What was added is read off the patch itself, so it cannot
+differ from what the pod would get.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from vestibule.apps.offline.inject import Injected, Result
+from vestibule.apps.offline.workloads import Json
+from vestibule.core.admission import apply, pointer
+from vestibule.core.admission.verdict import Finding, Found, Missing
+
+REASONS: Final = {
+    "already-injected": "everything asked for is in the pod already",
+    "host-network": "pods on the host network are excluded by the settings",
+    "invalid": "an annotation has a value that cannot be used",
+    "fault": "something that the decision needs could not be read",
+    "mirror-pod": "mirror pods of static pods are never changed",
+    "namespace-excluded": "the namespace is excluded by the settings",
+    "not-a-create": "only the creation of pods is looked at",
+    "nothing-asked": "no annotation on the pod, its owner, its ServiceAccount or its namespace asks for anything",
+    "nothing-injected": "what was asked for could not be given; see the findings",
+    "required": "an identity is required and cannot be given; see the findings",
+    "unconfigured": "an identity is asked for, but values are missing",
+}
+"""Every reason of a verdict as a sentence."""
+
+
+class Added(NamedTuple):
+    """One thing in the patch."""
+
+    where: str
+    """``volume``, ``annotation``, ``init container``, ``container app env``, ``container app mount`` …"""
+    name: str
+    provider: str
+    """``gcp``, ``aws``, ``az``; empty for what belongs to none or to several."""
+
+
+class Explanation(NamedTuple):
+    """Everything a person may want to know about one pod."""
+
+    object: str
+    place: str
+    outcome: str
+    reason: str
+    """Why nothing was done, as a sentence; empty when something was."""
+    message: str
+    """What the author of a refused pod reads."""
+    values: tuple[Found, ...]
+    added: tuple[Added, ...]
+    missing: tuple[Missing, ...]
+    findings: tuple[Finding, ...]
+
+
+def explain(injected: Injected) -> list[Explanation]:
+    """One explanation for each pod, in the order of the files."""
+    return [_explanation(result) for result in injected.results]
+
+
+def _explanation(result: Result) -> Explanation:
+    verdict = result.verdict
+    return Explanation(
+        str(result.template),
+        result.template.place,
+        verdict.outcome,
+        REASONS.get(verdict.reason, verdict.reason),
+        verdict.message,
+        verdict.values,
+        tuple(added(result.template.pod, result.pod_operations)),
+        verdict.missing,
+        verdict.findings,
+    )
+
+
+def added(pod: Json, operations: list[Json]) -> Iterator[Added]:
+    """What the operations add to the pod, thing by thing."""
+    current = copy.deepcopy(pod)
+    for operation in copy.deepcopy(operations):
+        apply.patch(current, [operation])
+        steps = pointer.tokens(operation["path"])
+        yield from _things(steps, operation["value"], current)
+
+
+def _things(steps: list[str], value: Any, pod: Json) -> Iterator[Added]:
+    match steps:
+        case ["metadata", "annotations"]:
+            for key in value:
+                yield _added("annotation", key)
+        case ["metadata", "annotations", key]:
+            yield _added("annotation", key)
+        case ["spec", ("volumes" | "initContainers" | "containers") as field, *rest] if len(rest) <= 1:
+            for thing in value if not rest else [value]:
+                yield _added(_NOUNS[field], thing["name"])
+        case [
+            "spec",
+            ("initContainers" | "containers") as field,
+            index,
+            ("env" | "volumeMounts") as what,
+            *rest,
+        ]:
+            home = f"{_NOUNS[field]} {pod['spec'][field][int(index)]['name']}"
+            for thing in value if not rest else [value]:
+                if what == "env":
+                    yield _added(f"{home} env", thing["name"])
+                else:
+                    yield _added(f"{home} mount", thing["mountPath"], thing["name"])
+        case _:
+            yield _added("field", ".".join(steps))
+
+
+_NOUNS: Final = {"volumes": "volume", "initContainers": "init container", "containers": "container"}
+_PROVIDERS: Final = (
+    ("cwii-gcp", "gcp"),
+    ("cwii.dev/gcp", "gcp"),
+    ("GOOGLE_", "gcp"),
+    ("CLOUDSDK_", "gcp"),
+    ("cwii-aws", "aws"),
+    ("AWS_", "aws"),
+    ("cwii-az", "az"),
+    ("AZURE_", "az"),
+)
+"""Beginnings of the names that we add, with the cloud they belong to."""
+
+
+def _added(where: str, name: str, known_by: str = "") -> Added:
+    sign = known_by or name
+    return Added(where, name, next((cloud for start, cloud in _PROVIDERS if sign.startswith(start)), ""))
+
+
+def as_json(explanations: list[Explanation]) -> list[Json]:
+    """The explanations as plain data for ``-o json``."""
+    return [
+        {
+            "object": one.object,
+            "place": one.place,
+            "outcome": one.outcome,
+            "reason": one.reason,
+            "message": one.message,
+            "values": [
+                {
+                    "key": found.key,
+                    "value": found.value,
+                    "level": found.level,
+                    "from": found.object,
+                    "shadowed": [{"from": where, "value": value} for where, value in found.shadowed],
+                }
+                for found in one.values
+            ],
+            "added": [thing._asdict() for thing in one.added],
+            "missing": [
+                {"provider": gap.provider, "keys": list(gap.keys), "advice": gap.advice}
+                for gap in one.missing
+            ],
+            "findings": [finding._asdict() for finding in one.findings],
+        }
+        for one in explanations
+    ]

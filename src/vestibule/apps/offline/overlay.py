@@ -1,0 +1,42 @@
+"""Two clusters as one: what the input brings along lies over what the cluster holds already."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from vestibule.adapters.cluster import ports
+from vestibule.adapters.cluster.memory import MemoryCluster
+from vestibule.adapters.cluster.ports import Unknown
+from vestibule.core.kinds.gvk import Kind
+from vestibule.core.mutation.facts import Source
+
+
+class Readable(ports.Reader, ports.Cache, Protocol):
+    """A cluster that can be asked."""
+
+
+class Overlay:
+    """Fulfils Reader and Cache; what neither cluster knows does not exist."""
+
+    def __init__(self, above: MemoryCluster, below: Readable | None) -> None:
+        self._above = above
+        self._below = below
+
+    @property
+    def synced(self) -> bool:
+        """See Cache."""
+        return self._below is None or self._below.synced
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Source | None:
+        """See Reader."""
+        found = await self._above.get(kind, namespace, name)
+        if found is not None or self._below is None:
+            return found
+        return await self._below.get(kind, namespace, name)
+
+    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+        """See Cache."""
+        found = self._above.peek(kind, namespace, name)
+        if found is not None or self._below is None:
+            return found
+        return self._below.peek(kind, namespace, name)

@@ -1,0 +1,159 @@
+"""Registration with the API server: the webhook configuration, as narrow as the settings allow, and the
+guard.
+
+What the API server can decide by itself (mirror pods, excluded namespaces, host-network pods) never reaches
+us: a call costs the API server more than it costs the webhook.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from vestibule.core.kinds import vocabulary
+from vestibule.core.kinds.config import Settings
+
+Object = dict[str, Any]
+_API: Final = "admissionregistration.k8s.io/v1"
+WEBHOOK_NAME: Final = "pods.vestibule.dev"
+ALWAYS_OUT: Final = ("kube-system", "kube-node-lease")
+"""Namespaces no setting brings in."""
+
+
+def webhook_configuration(settings: Settings) -> Object:
+    """The MutatingWebhookConfiguration."""
+    install, webhook = settings.install, settings.webhook
+    client: Object = {
+        "service": {"name": install.name, "namespace": install.namespace, "path": "/mutate", "port": 443}
+    }
+    if install.ca_bundle:
+        client["caBundle"] = install.ca_bundle
+    entry: Object = {
+        "name": WEBHOOK_NAME,
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": client,
+        "failurePolicy": webhook.failure_policy,
+        "matchConditions": match_conditions(settings),
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": _namespace_selector(settings),
+        "reinvocationPolicy": webhook.reinvocation_policy,
+        "rules": [
+            {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE"],
+                "resources": ["pods"],
+                "scope": "Namespaced",
+            }
+        ],
+        "sideEffects": "NoneOnDryRun" if settings.gcp.enabled and settings.config_map_writes else "None",
+        "timeoutSeconds": webhook.timeout_seconds,
+    }
+    if webhook.object_selector:
+        entry["objectSelector"] = {"matchLabels": dict(sorted(webhook.object_selector.items()))}
+    meta: Object = {"name": install.name}
+    annotations = _ca_injection(settings)
+    if annotations:
+        meta["annotations"] = annotations
+    return {"apiVersion": _API, "kind": "MutatingWebhookConfiguration", "metadata": meta, "webhooks": [entry]}
+
+
+def _ca_injection(settings: Settings) -> dict[str, str]:
+    install = settings.install
+    if install.ca_bundle:
+        return {}
+    if install.certificate == "cert-manager":
+        return {"cert-manager.io/inject-ca-from": f"{install.namespace}/{install.name}-tls"}
+    return {"service.beta.openshift.io/inject-cabundle": "true"}
+
+
+def _namespace_selector(settings: Settings) -> Object:
+    exact = {name for name in settings.exclude.namespaces if "*" not in name}
+    out = sorted({*exact, *ALWAYS_OUT, settings.install.namespace})
+    selector: Object = {
+        "matchExpressions": [{"key": vocabulary.NAMESPACE_NAME_LABEL, "operator": "NotIn", "values": out}]
+    }
+    if settings.webhook.namespace_selector:
+        selector["matchLabels"] = dict(sorted(settings.webhook.namespace_selector.items()))
+    return selector
+
+
+def match_conditions(settings: Settings) -> list[dict[str, str]]:
+    """CEL that cannot fail on any pod: absent maps and fields have a default."""
+    conditions = [
+        {
+            "name": "not-a-mirror-pod",
+            "expression": f"!('{vocabulary.MIRROR_POD}' in object.metadata.?annotations.orValue({{}}))",
+        }
+    ]
+    globs = sorted(name for name in settings.exclude.namespaces if "*" in name)
+    if globs:
+        pattern = "|".join(_regex(glob) for glob in globs)
+        conditions.append(
+            {
+                "name": "not-an-excluded-namespace",
+                "expression": f"!request.namespace.matches('^({pattern})$')",
+            }
+        )
+    if settings.exclude.host_network:
+        conditions.append(
+            {"name": "not-on-the-host-network", "expression": "!object.spec.?hostNetwork.orValue(false)"}
+        )
+    return conditions
+
+
+def _regex(glob: str) -> str:
+    """A name glob as RE2; names hold letters, digits, ``-`` and ``.`` alone."""
+    return glob.replace(".", "[.]").replace("*", ".*")
+
+
+_FROZEN: Final = (vocabulary.GCP_CREDENTIALS, vocabulary.INJECTED)
+
+
+def guard(settings: Settings) -> list[Object]:
+    """A ValidatingAdmissionPolicy that freezes the annotations we wrote, once the pod exists.
+
+    Who may patch pods could otherwise point a running pod's credentials file at a server of theirs, and the
+    kubelet would show it to the containers within a minute. Needs no server: it holds while the webhook is
+    down.
+    """
+    name = f"{settings.install.name}-guard"
+    validations = [
+        {
+            "expression": f"{_annotation('object', key)} == {_annotation('oldObject', key)}",
+            "message": f"{key} was written at admission and cannot be changed on a pod",
+            "reason": "Forbidden",
+        }
+        for key in _FROZEN
+    ]
+    policy = {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "matchPolicy": "Equivalent",
+                "resourceRules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["UPDATE"],
+                        "resources": ["pods", "pods/ephemeralcontainers"],
+                        "scope": "Namespaced",
+                    }
+                ],
+            },
+            "validations": validations,
+        },
+    }
+    binding = {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
+    return [policy, binding]
+
+
+def _annotation(of: str, key: str) -> str:
+    return f"{of}.metadata.?annotations.orValue({{}})[?'{key}'].orValue('')"

@@ -1,0 +1,52 @@
+"""The rights of the webhook: the verbs it uses and no others. No Secret, no write unless the settings
+ask for one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vestibule.core.kinds.config import Settings
+
+Object = dict[str, Any]
+_API = "rbac.authorization.k8s.io/v1"
+
+
+def rules(settings: Settings) -> list[Object]:
+    """What the process may do in the whole cluster."""
+    watched = [
+        {"apiGroups": [""], "resources": ["namespaces", "serviceaccounts"], "verbs": ["get", "list", "watch"]}
+    ]
+    workloads = [
+        {
+            "apiGroups": ["apps"],
+            "resources": ["daemonsets", "deployments", "replicasets", "statefulsets"],
+            "verbs": ["get"],
+        },
+        {"apiGroups": ["batch"], "resources": ["cronjobs", "jobs"], "verbs": ["get"]},
+    ]
+    writes: list[Object] = []
+    if settings.gcp.enabled and settings.config_map_writes:
+        # server-side apply of an object that may not exist yet needs both
+        writes.append({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch"]})
+    return [*watched, *workloads, *writes]
+
+
+def objects(settings: Settings) -> list[Object]:
+    """ServiceAccount, ClusterRole and binding."""
+    name, namespace = settings.install.name, settings.install.namespace
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": namespace},
+            "automountServiceAccountToken": False,
+        },
+        {"apiVersion": _API, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules(settings)},
+        {
+            "apiVersion": _API,
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+        },
+    ]

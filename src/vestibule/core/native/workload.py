@@ -1,0 +1,213 @@
+"""The webhook as a workload: Deployment, Service, PodDisruptionBudget and NetworkPolicy, hardened by
+default."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from vestibule.core.kinds import config
+from vestibule.core.kinds.config import Settings
+
+Object = dict[str, Any]
+SETTINGS_FILE: Final = "settings.json"
+_SETTINGS_DIRECTORY: Final = "/etc/vestibule"
+_TOKEN_DIRECTORY: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def settings_name(settings: Settings) -> str:
+    """Name of the ConfigMap with the settings file."""
+    return settings.install.settings or f"{settings.install.name}-settings"
+
+
+def selector(settings: Settings) -> dict[str, str]:
+    """Labels of our pods."""
+    return {"app.kubernetes.io/name": "vestibule", "app.kubernetes.io/instance": settings.install.name}
+
+
+def objects(settings: Settings) -> list[Object]:
+    """All four."""
+    return [_deployment(settings), _service(settings), _budget(settings), _network_policy(settings)]
+
+
+def _meta(settings: Settings, **more: Any) -> Object:
+    return {"name": settings.install.name, "namespace": settings.install.namespace, **more}
+
+
+def _port(address: str) -> int:
+    parsed = config.address(address)
+    return parsed[1] if parsed else 0
+
+
+def _deployment(settings: Settings) -> Object:
+    install = settings.install
+    labels = selector(settings)
+    serving = settings.serving
+    leave = math.ceil(serving.drain_seconds + serving.grace_seconds) + 5
+    spread = [
+        {
+            "maxSkew": 1,
+            "topologyKey": key,
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": labels},
+        }
+        for key in ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
+    ]
+    pod: Object = {
+        "automountServiceAccountToken": False,
+        "containers": [_container(settings)],
+        "priorityClassName": "system-cluster-critical",
+        "securityContext": {
+            "fsGroup": 65532,
+            "runAsGroup": 65532,
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "serviceAccountName": install.name,
+        "terminationGracePeriodSeconds": leave,
+        "topologySpreadConstraints": spread,
+        "volumes": _volumes(settings),
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": _meta(settings),
+        "spec": {
+            "replicas": install.replicas,
+            "selector": {"matchLabels": labels},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    }
+
+
+def _container(settings: Settings) -> Object:
+    install, serving = settings.install, settings.serving
+    ports = [{"name": "https", "containerPort": _port(serving.addr), "protocol": "TCP"}]
+    probe: Object = {"scheme": "HTTPS", "port": "https"}
+    if serving.metrics_addr:
+        ports.append({"name": "metrics", "containerPort": _port(serving.metrics_addr), "protocol": "TCP"})
+    if serving.client_ca and serving.metrics_addr:
+        # the kubelet shows no certificate, so its probes go to the plain port
+        probe = {"scheme": "HTTP", "port": "metrics"}
+    return {
+        "name": "webhook",
+        "image": install.image,
+        "args": ["webhook", f"--settings={_SETTINGS_DIRECTORY}/{SETTINGS_FILE}"],
+        "env": [
+            {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+            # give memory back after bursts of connections
+            {"name": "MALLOC_MMAP_THRESHOLD_", "value": "65536"},
+            {"name": "MALLOC_TRIM_THRESHOLD_", "value": "131072"},
+        ],
+        "ports": ports,
+        "livenessProbe": {
+            "httpGet": {"path": "/healthz", **probe},
+            "periodSeconds": 10,
+            "failureThreshold": 3,
+        },
+        "readinessProbe": {
+            "httpGet": {"path": "/readyz", **probe},
+            "periodSeconds": 2,
+            "failureThreshold": 1,
+        },
+        "startupProbe": {
+            "httpGet": {"path": "/healthz", **probe},
+            "periodSeconds": 1,
+            "failureThreshold": 60,
+        },
+        "resources": {
+            "requests": {"cpu": install.cpu, "memory": install.memory},
+            "limits": {"memory": install.memory},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+        "volumeMounts": [
+            {"name": "settings", "mountPath": _SETTINGS_DIRECTORY, "readOnly": True},
+            {"name": "tls", "mountPath": "/tls", "readOnly": True},
+            {"name": "token", "mountPath": _TOKEN_DIRECTORY, "readOnly": True},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a size-limited emptyDir
+        ],
+    }
+
+
+def _volumes(settings: Settings) -> list[Object]:
+    """The API token is projected by hand, into the one container that needs it."""
+    return [
+        {"name": "settings", "configMap": {"name": settings_name(settings)}},
+        {"name": "tls", "secret": {"secretName": f"{settings.install.name}-tls", "defaultMode": 0o440}},
+        {
+            "name": "token",
+            "projected": {
+                "sources": [
+                    {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}},
+                    {
+                        "configMap": {
+                            "name": "kube-root-ca.crt",
+                            "items": [{"key": "ca.crt", "path": "ca.crt"}],
+                        }
+                    },
+                    {
+                        "downwardAPI": {
+                            "items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]
+                        }
+                    },
+                ]
+            },
+        },
+        {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
+    ]
+
+
+def _service(settings: Settings) -> Object:
+    meta = _meta(settings)
+    if settings.install.certificate == "service-ca":
+        meta["annotations"] = {
+            "service.beta.openshift.io/serving-cert-secret-name": f"{settings.install.name}-tls"
+        }
+    ports = [{"name": "https", "port": 443, "targetPort": "https", "protocol": "TCP"}]
+    if settings.serving.metrics_addr:
+        port = _port(settings.serving.metrics_addr)
+        ports.append({"name": "metrics", "port": port, "targetPort": "metrics", "protocol": "TCP"})
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": meta,
+        "spec": {"ipFamilyPolicy": "PreferDualStack", "ports": ports, "selector": selector(settings)},
+    }
+
+
+def _budget(settings: Settings) -> Object:
+    """One at a time; said as maxUnavailable, which lets a single replica be drained too."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": _meta(settings),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": selector(settings)}},
+    }
+
+
+def _network_policy(settings: Settings) -> Object:
+    """In: reviews from anywhere (the API server has no pod address) and scrapes. Out: DNS and the API
+    server."""
+    ingress = [{"protocol": "TCP", "port": "https"}]
+    if settings.serving.metrics_addr:
+        ingress.append({"protocol": "TCP", "port": "metrics"})
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _meta(settings),
+        "spec": {
+            "podSelector": {"matchLabels": selector(settings)},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"ports": ingress}],
+            "egress": [
+                {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]},
+                {"ports": [{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 6443}]},
+            ],
+        },
+    }

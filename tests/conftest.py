@@ -1,0 +1,20 @@
+"""For every test: a clean environment, and property tests that give the same cases on every machine."""
+
+from __future__ import annotations
+
+import os
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=200, print_blob=True)
+hypothesis.settings.register_profile("long", deadline=None, max_examples=20_000)
+hypothesis.settings.load_profile(os.environ.get("VESTIBULE_HYPOTHESIS", "ci"))
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable of the machine reaches a test."""
+    for name in list(os.environ):
+        if name.startswith(("CWII_", "VESTIBULE_", "RUST_LOG", "OTEL_", "KUBE")) and name != "VESTIBULE_REFRESH":
+            monkeypatch.delenv(name)

@@ -1,0 +1,108 @@
+"""What every family of vectors shares: one review through the real handler, against a cluster in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import copy
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from vestibule.adapters.cluster.memory import MemoryCluster
+from vestibule.adapters.serving.server import HttpRequest, HttpResponse
+from vestibule.apps.webhook.handler import Handler
+from vestibule.core.admission import apply
+from vestibule.core.admission.review import Review
+from vestibule.core.admission.verdict import Verdict
+from vestibule.core.kinds import config
+from vestibule.core.mutation.policy import compile_policy
+
+Json = dict[str, Any]
+
+
+class Recorder:
+    """Keeps what the handler reports."""
+
+    def __init__(self) -> None:
+        self.verdicts: list[Verdict] = []
+        self.bad: list[int] = []
+
+    def verdict(self, review: Review, verdict: Verdict, seconds: float) -> None:
+        """Keep a verdict."""
+        del review, seconds
+        self.verdicts.append(verdict)
+
+    def malformed(self, status: int) -> None:
+        """Keep a status."""
+        self.bad.append(status)
+
+
+class Answer(NamedTuple):
+    """What came back for one pod."""
+
+    response: Json
+    verdict: Verdict
+    operations: list[Json]
+    pod: Json
+    """The pod with the patch applied."""
+    applied: list[Json]
+
+
+def review(pod: Json, *, dry_run: bool = False, namespace: str = "team-a", **more: Any) -> bytes:
+    """An AdmissionReview as the API server sends it."""
+    return json.dumps(
+        {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {
+                "uid": "5c0a1b1e-0000-4000-8000-000000000001",
+                "kind": {"group": "", "version": "v1", "kind": "Pod"},
+                "resource": {"group": "", "version": "v1", "resource": "pods"},
+                "operation": "CREATE",
+                "userInfo": {"username": "system:serviceaccount:kube-system:replicaset-controller"},
+                "namespace": namespace,
+                "object": pod,
+                "dryRun": dry_run,
+                **more,
+            },
+        }
+    ).encode()
+
+
+def post(handler: Handler, body: bytes) -> HttpResponse:
+    """One call of the handler, awaited where it must be."""
+    answer = handler(HttpRequest("POST", "/mutate", "timeout=5s", body, "application/json", 0.0))
+    return answer if isinstance(answer, HttpResponse) else asyncio.run(_await(answer))
+
+
+async def _await(answer: Any) -> HttpResponse:
+    response: HttpResponse = await answer
+    return response
+
+
+def ask(pod: Json, cluster: MemoryCluster, settings: config.Settings, *, dry_run: bool = False) -> Answer:
+    """Send a pod through the handler and apply what comes back."""
+    recorder = Recorder()
+    policy = compile_policy(settings)
+    handler = Handler(lambda: policy, cluster, cluster, cluster, recorder)
+    before = len(cluster.applied)
+    sent = copy.deepcopy(pod)
+    response = post(handler, review(sent, dry_run=dry_run))
+    if response.status != 200:
+        raise AssertionError(f"HTTP {response.status}: {response.body.decode()}")
+    answer = json.loads(response.body)["response"]
+    operations = json.loads(base64.b64decode(answer["patch"])) if "patch" in answer else []
+    mutated = copy.deepcopy(pod)
+    apply.patch(mutated, operations)
+    return Answer(answer, recorder.verdicts[-1], operations, mutated, cluster.applied[before:])
+
+
+def cluster_of(objects: list[Json | None], faults: Mapping[str, int] | None = None) -> MemoryCluster:
+    """A cluster in memory with the objects that exist and the faults that are asked for."""
+    cluster = MemoryCluster([thing for thing in objects if thing is not None])
+    for spec, status in (faults or {}).items():
+        verb, _, target = spec.partition(" ")
+        plural, _, name = target.partition("/")
+        cluster.fault(verb, plural, name, status)
+    return cluster

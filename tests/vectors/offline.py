@@ -1,0 +1,2 @@
+def compare(pod, objects, wanted, answer):
+    return []
