@@ -7,7 +7,7 @@ import os
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=200, print_blob=True)
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100, print_blob=True)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=20_000)
 hypothesis.settings.load_profile(os.environ.get("VESTIBULE_HYPOTHESIS", "ci"))
 

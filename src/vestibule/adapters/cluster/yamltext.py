@@ -137,7 +137,7 @@ def pieces(text: str) -> Iterator[str]:
     """The text of each document, its own marker included; joined they are the whole text."""
     current: list[str] = []
     content = False
-    for line in re.split(r"(?<=\n)", text):
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
         if _START.match(line):
             if content:
                 yield "".join(current)

@@ -22,7 +22,7 @@ class Style(NamedTuple):
     """Columns by which the dashes of a list stand inside the mapping around it."""
 
 
-_SAFE: Final = re.compile(r"[A-Za-z/_](?:[\w./@+~%-]|:(?=[\w/]))*", re.ASCII)
+_SAFE: Final = re.compile(r"[A-Za-z/_](?:[\w./@+~%-]|:(?=[\w/:]))*", re.ASCII)
 _SHORT_WORDS: Final = frozenset({"y", "Y", "n", "N"})
 """Truth values to some readers of YAML 1.1."""
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -31,7 +31,7 @@ _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\
 def block(value: Any, style: Style) -> list[str]:
     """Lines of block style, the first one at column 0; empty collections and scalars are one line."""
     if isinstance(value, Mapping) and value:
-        return [line for key, child in value.items() for line in entry(key, child, style)]
+        return [line for key, child in _name_first(value) for line in entry(key, child, style)]
     if isinstance(value, list) and value:
         return [line for child in value for line in item(child, style)]
     return [flow(value)]
@@ -54,10 +54,15 @@ def item(value: Any, style: Style) -> list[str]:
 def flow(value: Any) -> str:
     """One line of flow style."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{scalar(key)}: {flow(child)}" for key, child in value.items()) + "}"
+        return "{" + ", ".join(f"{scalar(key)}: {flow(child)}" for key, child in _name_first(value)) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(flow, value)) + "]"
     return scalar(value)
+
+
+def _name_first(mapping: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Entries in their order, but a name comes first, as everybody writes it."""
+    return sorted(mapping.items(), key=lambda entry: entry[0] != "name")
 
 
 def scalar(value: Any) -> str:

@@ -44,24 +44,23 @@ def style_of(root: Node) -> Style:
     """How most of the document indents."""
     steps: Counter[int] = Counter()
     offsets: Counter[int] = Counter()
-    for parent, child in _block_children(root):
+    for key, child in _block_values(root):
         counter = steps if child.kind == "mapping" else offsets
-        counter[child.start.column - parent.start.column] += 1
+        counter[child.start.column - key.start.column] += 1
     likely = Style()
     step = steps.most_common(1)[0][0] if steps else likely.step
     offset = offsets.most_common(1)[0][0] if offsets else likely.offset
     return Style(max(step, 1), max(offset, 0))
 
 
-def _block_children(node: Node) -> Iterator[tuple[Node, Node]]:
-    """Block collections that are values of block mappings, each with that mapping."""
-    if node.kind == "alias":
-        return
-    in_block = node.kind == "mapping" and not node.flow
-    for child in node.children:
-        if in_block and child.kind in ("mapping", "sequence") and not child.flow:
-            yield node, child
-        yield from _block_children(child)
+def _block_values(node: Node) -> Iterator[tuple[Node, Node]]:
+    """Keys with block collections below them; one that starts on the line of its key starts with an anchor."""
+    if node.kind == "mapping" and not node.flow:
+        for key, child in node.pairs():
+            if child.kind in ("mapping", "sequence") and not child.flow and child.start.line > key.end.line:
+                yield key, child
+    for child in node.children if node.kind != "alias" else ():
+        yield from _block_values(child)
 
 
 def _step(node: Node, token: str) -> str | int:

@@ -23,7 +23,7 @@ REASONS: Final = {
     "mirror-pod": "mirror pods of static pods are never changed",
     "namespace-excluded": "the namespace is excluded by the settings",
     "not-a-create": "only the creation of pods is looked at",
-    "nothing-asked": "no annotation on the pod, its owner, its ServiceAccount or its namespace asks for anything",
+    "nothing-asked": "no annotation on pod, owner, ServiceAccount or namespace asks for anything",
     "nothing-injected": "what was asked for could not be given; see the findings",
     "required": "an identity is required and cannot be given; see the findings",
     "unconfigured": "an identity is asked for, but values are missing",
@@ -111,6 +111,10 @@ def _things(steps: list[str], value: Any, pod: Json) -> Iterator[Added]:
                     yield _added(f"{home} mount", thing["mountPath"], thing["name"])
         case _:
             yield _added("field", ".".join(steps))
+
+
+def _container(pod: Json, field: str, index: str) -> str:
+    return f"{_NOUNS[field]} {pod['spec'][field][int(index)]['name']}"
 
 
 _NOUNS: Final = {"volumes": "volume", "initContainers": "init container", "containers": "container"}

@@ -60,7 +60,7 @@ def _objects(file: File) -> Iterator[Any]:
 
 def as_patches(injected: Injected) -> str:
     """Per pod the operations on its document, for who applies them with tools of their own."""
-    return _json([patch_entry for patch_entry in _patches(injected)])
+    return _json(list(_patches(injected)))
 
 
 def _patches(injected: Injected) -> Iterator[Json]:

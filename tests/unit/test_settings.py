@@ -1,0 +1,163 @@
+"""The settings file, flags and variables: what is taken, what is refused, and the words of the refusal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vestibule import errors
+from vestibule.adapters import settingsfile
+from vestibule.core.kinds import config, upstream
+
+TOML = """\
+mode = "strict"
+mountRoot = "/opt/ids"
+
+[gcp]
+delivery = "init-container"
+
+[exclude]
+namespaces = ["infra-*"]
+"""
+
+
+def written(directory: Path, name: str, content: str) -> Path:
+    path = directory / name
+    path.write_text(content)
+    return path
+
+
+FORMS = {
+    "settings.toml": TOML,
+    "settings.json": '{"mode": "strict", "mountRoot": "/opt/ids", "gcp": {"delivery": "init-container"},'
+    ' "exclude": {"namespaces": ["infra-*"]}}',
+    "settings.yaml": "mode: strict\nmountRoot: /opt/ids\ngcp: {delivery: init-container}\n"
+    "exclude: {namespaces: ['infra-*']}\n",
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_three_forms_say_the_same(tmp_path: Path, name: str) -> None:
+    settings = settingsfile.load(written(tmp_path, name, FORMS[name]), {})
+
+    assert settings.mode == "strict"
+    assert settings.mount_root == "/opt/ids"
+    assert settings.gcp_delivery == "init-container"
+    assert settings.exclude.namespaces == ("infra-*",)
+
+
+BAD = {
+    "an unknown name": ("settings.toml", 'mode = "better"\n\n[gcp]\ndelivry = "x"\n', ":3: gcp", "unknown field `delivry`"),
+    "a wrong type": ("settings.toml", "[webhook]\ntimeoutSeconds = 'x'\n", ":2: webhook.timeoutSeconds", "Expected `int`"),
+    "a value out of range": ("settings.yaml", "webhook:\n  # c\n  timeoutSeconds: 99\n", ":3:", "is 99, want 1 to 30"),
+    "broken TOML": ("settings.toml", "mode = \n", "settings.toml", "line 1"),
+    "broken JSON": ("settings.json", '{"mode":\n}', ":2", "is no JSON"),
+    "broken YAML": ("settings.yaml", "a: [\n", ":2", "is no YAML"),
+    "another ending": ("settings.ini", "", "settings.ini", "want .toml, .json or .yaml"),
+    "a list": ("settings.json", "[1]", "settings.json", "Expected `object`"),
+}
+
+
+@pytest.mark.parametrize("sentence", BAD)
+def test_a_bad_file_is_refused_with_path_and_line(tmp_path: Path, sentence: str) -> None:
+    name, content, place, words = BAD[sentence]
+
+    with pytest.raises(errors.InvalidSettings) as caught:
+        settingsfile.load(written(tmp_path, name, content), {})
+
+    assert place in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    content = 'mountRoot = "relative"\n[webhook]\ntimeoutSeconds = 0\n[install]\nreplicas = 0\n'
+
+    with pytest.raises(errors.InvalidSettings) as caught:
+        settingsfile.load(written(tmp_path, "s.toml", content), {})
+
+    assert [problem.field for problem in caught.value.problems] == [
+        "mountRoot",
+        "webhook.timeoutSeconds",
+        "install.replicas",
+    ]
+
+
+def test_a_missing_file_is_told() -> None:
+    with pytest.raises(errors.InvalidSettings, match="does not exist"):
+        settingsfile.load(Path("nowhere.toml"), {})
+
+
+def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
+    assert settingsfile.load(written(tmp_path, "s.yaml", ""), {}) == config.Settings()
+
+
+def test_a_changed_file_is_taken_up_and_a_bad_one_is_not(tmp_path: Path) -> None:
+    path = written(tmp_path, "s.toml", 'mode = "better"\n')
+    watched = settingsfile.Watched(path, {})
+
+    path.write_text('mode = "worse" # longer\n')
+    assert watched.check() is False
+    assert watched.settings.mode == "better"
+    assert "s.toml:1: mode" in watched.error
+
+    path.write_text('mode = "strict"\n')
+    assert watched.check() is True
+    assert watched.settings.mode == "strict"
+    assert watched.error == ""
+
+
+def test_a_file_that_vanishes_leaves_the_last_good_settings(tmp_path: Path) -> None:
+    path = written(tmp_path, "s.toml", 'mode = "strict"\n')
+    watched = settingsfile.Watched(path, {})
+
+    path.unlink()
+
+    assert watched.check() is False
+    assert watched.settings.mode == "strict"
+    assert "does not exist" in watched.error
+
+
+def test_flags_beat_variables_and_both_beat_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "s.toml", 'mountRoot = "/file"\n[aws]\nverifyImage = "file"\n[az]\nverifyImage = "file"\n')
+    environ = {"CWII_MOUNT_ROOT": "/variable", "CWII_AWS_VERIFY_IMAGE": "variable"}
+
+    over = upstream.overrides({"mount-root": "/flag"}, environ)
+    settings = settingsfile.load(path, over)
+
+    assert settings.mount_root == "/flag"
+    assert settings.aws.verify_image == "variable"
+    assert settings.az.verify_image == "file"
+
+
+@pytest.mark.parametrize("flag", upstream.CWII, ids=lambda flag: flag.name)
+def test_every_flag_reaches_its_setting(flag: upstream.Flag) -> None:
+    value = {"bool": "false", "int": "1200", "address": "[::]:1", "delivery": "Config_Map", "text": "/some/text"}[flag.form]
+    data: Any = upstream.overrides({}, {flag.variable: value})
+
+    for key in flag.path:
+        data = data[key]
+
+    assert data == {"bool": False, "int": 1200, "delivery": "config-map"}.get(flag.form, value)
+    config.parse(upstream.overrides({flag.name: value}, {}), "flags")
+
+
+def test_bad_flags_are_told_by_name_all_at_once() -> None:
+    with pytest.raises(errors.InvalidSettings) as caught:
+        upstream.overrides({"aws-enabled": "yes", "token-expiration": "1h"}, {"CWII_GCP_DELIVERY": "pigeon", "CWII_AZ_ENABLED": ""})
+
+    assert [problem.place for problem in caught.value.problems] == [
+        "--token-expiration",
+        "CWII_GCP_DELIVERY",
+        "--aws-enabled",
+        "CWII_AZ_ENABLED",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given_text", "expected"),
+    [("info", "info"), ("warn,kube=debug", "warning"), ("TRACE", "debug"), ("kube=debug", None), ("", None)],
+)
+def test_rust_log_sets_the_level(given_text: str, expected: str | None) -> None:
+    assert upstream.log_level(given_text) == expected
