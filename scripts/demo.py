@@ -36,10 +36,10 @@ from vestibule.adapters.cluster.manifests import DirectoryCluster
 from vestibule.apps.offline import documents, inject
 from vestibule.core.admission import apply
 from vestibule.core.mutation.policy import compile_policy
+from vestibule.core.native import admission
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = Path("examples/demo")
-WEBHOOK_NAME = "pods.vestibule.dev"
 START_SECONDS, CALL_SECONDS, STOP_SECONDS = 20.0, 5.0, 10.0
 BURST = 200
 WIDTH = 110
@@ -68,45 +68,39 @@ def say(text: str = "", style: str = "") -> None:
     console.print(Text(text, style=style), soft_wrap=True)
 
 
+def cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 def heading(text: str) -> None:
-    say(f"\n── {text} ".ljust(WIDTH, "─"), "bold")
+    say(f"\n── {text} ".ljust(WIDTH + 1, "─"), "bold")
 
 
 def columns(rows: Iterable[Iterable[str]]) -> list[str]:
     """Rows with aligned columns."""
     table = [list(row) for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
-
-
-def shortened(text: str, limit: int = WIDTH) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
 
 
 class Webhook:
     """The running process and a connection to it, made as the API server makes one."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        self.process = process
-        self._log = log
-        self.port, self.metrics_port = self._until("to listen", self._ports)
+        self._process, self._log = process, log
+        port, self._metrics_port = self._until("to listen", self._ports)
         # the certificate was made a moment ago by the process we started: take it, then trust no other
-        pem = ssl.get_server_certificate(("127.0.0.1", self.port), timeout=CALL_SECONDS)
+        pem = ssl.get_server_certificate(("127.0.0.1", port), timeout=CALL_SECONDS)
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         tls.load_verify_locations(cadata=pem)
-        self._connection = http.client.HTTPSConnection(
-            "127.0.0.1", self.port, context=tls, timeout=CALL_SECONDS
-        )
+        self._to = http.client.HTTPSConnection("127.0.0.1", port, context=tls, timeout=CALL_SECONDS)
         self.ready = self._until("to be ready", lambda: self.get("/readyz") if self.alive() else None)
 
     def alive(self) -> bool:
         """Raises Failure with the end of the log when the process is gone."""
-        if self.process.poll() is not None:
+        if self._process.poll() is not None:
             end = self._log.read_text().strip().splitlines()[-5:]
-            raise Failure("\n".join([f"the webhook ended with code {self.process.returncode}:", *end]))
+            raise Failure("\n".join([f"the webhook ended with code {self._process.returncode}:", *end]))
         return True
 
     def _ports(self) -> tuple[int, int] | None:
@@ -128,17 +122,17 @@ class Webhook:
 
     def get(self, path: str) -> str | None:
         """The body of a 200; None for anything else."""
-        self._connection.request("GET", path)
-        response = self._connection.getresponse()
+        self._to.request("GET", path)
+        response = self._to.getresponse()
         body = response.read().decode()
         return body if response.status == 200 else None
 
     def close(self) -> None:
-        self._connection.close()
+        self._to.close()
 
     def metrics(self) -> list[str]:
         """The lines about reviews, from the port for scrapers."""
-        with closing(http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=CALL_SECONDS)) as to:
+        with closing(http.client.HTTPConnection("127.0.0.1", self._metrics_port, timeout=CALL_SECONDS)) as to:
             to.request("GET", "/metrics")
             text = to.getresponse().read().decode()
         return [line for line in text.splitlines() if line.startswith("vestibule_admission_requests_total")]
@@ -156,10 +150,10 @@ class Webhook:
             "object": pod,
         }
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-        body = json.dumps(review).encode()
+        body = json.dumps(review)
         started = time.perf_counter()
-        self._connection.request("POST", "/mutate?timeout=5s", body, {"Content-Type": "application/json"})
-        response = self._connection.getresponse()
+        self._to.request("POST", "/mutate?timeout=5s", body, {"Content-Type": "application/json"})
+        response = self._to.getresponse()
         data = response.read()
         milliseconds = (time.perf_counter() - started) * 1000
         if response.status != 200:
@@ -176,18 +170,16 @@ class Webhook:
 def webhook() -> Iterator[Webhook]:
     """A webhook process that is gone afterwards, whatever happens."""
     words = f"webhook --cluster {DEMO}/cluster --settings {DEMO}/settings.toml --self-signed"
-    addresses = ["--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"]
+    words += " --addr 127.0.0.1:0 --metrics-addr 127.0.0.1:0"
+    say(f"$ vestibule {words}", "dim")
     ours = ("CWII_", "VESTIBULE_", "RUST_LOG")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    say(f"$ vestibule {words} {' '.join(addresses)}", "dim")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     with tempfile.TemporaryDirectory(prefix="vestibule-demo-") as scratch:
         log, audit = Path(scratch, "log"), Path(scratch, "audit")
-        with log.open("wb") as log_file, audit.open("wb") as audit_file:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "vestibule", *words.split(), *addresses],
-                stdin=subprocess.DEVNULL, stdout=audit_file, stderr=log_file, env=environment,
-                start_new_session=True,  # Ctrl-C reaches us alone; we end the child in order
-            )  # fmt: skip
+        command = [sys.executable, "-m", "vestibule", *words.split()]
+        with log.open("wb") as errs, audit.open("wb") as out:
+            # in a session of its own: Ctrl-C reaches us alone, and we end the child in order
+            process = subprocess.Popen(command, stdout=out, stderr=errs, env=env, start_new_session=True)
         try:
             with closing(Webhook(process, log)) as running:
                 yield running
@@ -200,8 +192,7 @@ def webhook() -> Iterator[Webhook]:
                 code = process.wait()
         if code != 0:
             raise Failure(f"the webhook ended with code {code}, want 0")
-        say("the last line of its audit log:", "dim")
-        say(f"  {shortened(audit.read_text().splitlines()[-1], 3 * WIDTH)}", "dim")
+        say(f"the last line of its audit log:\n  {audit.read_text().splitlines()[-1]}", "dim")
 
 
 def comment(result: inject.Result, beginning: str = "# ") -> str:
@@ -222,30 +213,23 @@ def show(number: int, result: inject.Result, hall: Webhook) -> tuple[str, ...]:
         raise Failure(f"{result.template} got {outcome}, want {comment(result, '# expect: ')}")
     if answer.operations:
         show_diff(result.before.text, result.after.text)
-    say("where it comes from" if verdict.values else "no annotation asks for anything", "bold")
+    say("where it comes from", "bold")
     for line in columns(origins(result)):
         say(f"  {line}")
-    if answer.message or answer.warnings:
-        say("what the author of the pod reads", "bold")
-    if answer.message:
-        say(f'  admission webhook "{WEBHOOK_NAME}" denied the request: {answer.message}', "red")
-    for warning in answer.warnings if answer.allowed else ():
-        say(f"  Warning: {warning}", "yellow")
-    if answer.allowed and not answer.operations:
+    if not answer.allowed:
+        denied = f'admission webhook "{admission.WEBHOOK_NAME}" denied the request:'
+        say(f"what the author of the pod reads\n  {denied} {answer.message}", "red")
+    elif answer.warnings:
+        told = "".join(f"\n  Warning: {warning}" for warning in answer.warnings)
+        say(f"what the author of the pod reads{told}", "yellow")
+    elif not answer.operations:
         say("the pod passes as it is", "green")
-    again = second_pass(pod, answer, hall)
-    return str(result.template), outcome, again, f"{answer.milliseconds:.1f} ms"
-
-
-def second_pass(pod: dict[str, Any], answer: Answer, hall: Webhook) -> str:
-    """Send the pod as it looks now: nothing may be left to add."""
-    if not answer.operations:
-        return "-"
     after = copy.deepcopy(pod)
     apply.patch(after, answer.operations)
     if hall.review(after).operations:
-        raise Failure(f"{pod['metadata']['name']}: the second pass changed the pod again")
-    return "no change"
+        raise Failure(f"{result.template}: the second pass changed the pod again")
+    again = "no change" if answer.operations else "-"
+    return str(result.template), outcome, again, f"{answer.milliseconds:.1f} ms"
 
 
 def show_diff(before: str, after: str) -> None:
@@ -261,18 +245,17 @@ def show_diff(before: str, after: str) -> None:
         else:
             told.add(run)
             for line in run:
-                say(f"  {shortened(line)}", {"+": "green", "-": "red"}.get(sign, "dim"))
+                say(f"  {cut(line, WIDTH)}", {"+": "green", "-": "red"}.get(sign, "dim"))
 
 
 def origins(result: inject.Result) -> Iterator[tuple[str, str, str]]:
     """Key, value, and the object that said so; a key that several clouds read stands once."""
     for found in dict.fromkeys(result.verdict.values):
         shadowed = "".join(f", stronger than {value} of {where}" for where, value in found.shadowed)
-        yield found.key, shortened(found.value, 48), found.object + shadowed
+        yield found.key, cut(found.value, 48), found.object + shadowed
 
 
 def main() -> None:
-    """Tell the story; raises Failure."""
     started = time.monotonic()
     os.chdir(ROOT)
     policy = compile_policy(settingsfile.load(DEMO / "settings.toml", {}))
@@ -294,8 +277,7 @@ def main() -> None:
         for line in hall.metrics():
             say(f"  {line}", "dim")
     say(f"all as expected, {time.monotonic() - started:.1f} s", "green")
-    say()
-    say("what to try next", "bold")
+    say("\nwhat to try next", "bold")
     say(f"  .venv/bin/vestibule explain -f {DEMO}/workloads --cluster {DEMO}/cluster")
     say("  .venv/bin/vestibule inject -f examples/gcp.yaml -o diff")
     say(f"  .venv/bin/vestibule webhook --cluster {DEMO}/cluster --addr 127.0.0.1:8443 --self-signed")
@@ -313,6 +295,5 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         sys.exit(130)
     except (Failure, errors.VestibuleError, OSError, http.client.HTTPException) as error:
-        console.file.flush()
         print(f"demo failed: {error}", file=sys.stderr)
         sys.exit(1)

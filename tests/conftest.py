@@ -16,5 +16,8 @@ hypothesis.settings.load_profile(os.environ.get("VESTIBULE_HYPOTHESIS", "ci"))
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No variable of the machine reaches a test."""
     for name in list(os.environ):
-        if name.startswith(("CWII_", "VESTIBULE_", "RUST_LOG", "OTEL_", "KUBE")) and name != "VESTIBULE_REFRESH":
+        if (
+            name.startswith(("CWII_", "VESTIBULE_", "RUST_LOG", "OTEL_", "KUBE"))
+            and name != "VESTIBULE_REFRESH"
+        ):
             monkeypatch.delenv(name)

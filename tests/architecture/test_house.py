@@ -56,14 +56,21 @@ def test_only_the_guard_catches_everything() -> None:
         for path in MODULES
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ExceptHandler)
-        and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")))
+        and (
+            node.type is None
+            or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException"))
+        )
     }
 
     assert guards == {"adapters/serving/endpoint.py"}
 
 
 def test_drawers_have_names() -> None:
-    vague = {name(path) for path in MODULES if path.stem in ("util", "utils", "common", "helper", "misc", "base_utils")}
+    vague = {
+        name(path)
+        for path in MODULES
+        if path.stem in ("util", "utils", "common", "helper", "misc", "base_utils")
+    }
 
     assert vague == set()
 
@@ -71,14 +78,19 @@ def test_drawers_have_names() -> None:
 def loaded(statement: str) -> set[str]:
     """Names of the top-level modules that are loaded after the statement, in a fresh interpreter."""
     code = f"{statement}\nimport sys\nprint(' '.join(sorted({{m.partition('.')[0] for m in sys.modules}})))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
     return set(result.stdout.split())
 
 
 def test_the_webhook_process_loads_no_cloud_sdk_no_yaml_and_no_crypto() -> None:
     modules = loaded("import vestibule.apps.webhook.app, vestibule.cli.webhook")
 
-    assert modules & {"yaml", "ruamel", "jinja2", "cryptography", "boto3", "botocore", "azure", "google", "rich"} == set()
+    assert (
+        modules & {"yaml", "ruamel", "jinja2", "cryptography", "boto3", "botocore", "azure", "google", "rich"}
+        == set()
+    )
 
 
 def test_help_loads_no_app() -> None:
@@ -89,7 +101,11 @@ def test_help_loads_no_app() -> None:
         "    cli.main(['--help'], standalone_mode=False)"
     )
 
-    assert modules & {"yaml", "ruamel", "rich", "uvloop", "httptools", "prometheus_client", "cryptography", "asyncio"} == set()
+    assert (
+        modules
+        & {"yaml", "ruamel", "rich", "uvloop", "httptools", "prometheus_client", "cryptography", "asyncio"}
+        == set()
+    )
 
 
 def test_the_drawn_tree_of_errors_is_the_real_one() -> None:
@@ -97,7 +113,9 @@ def test_the_drawn_tree_of_errors_is_the_real_one() -> None:
     real = [
         cls.__name__
         for cls in vars(errors).values()
-        if isinstance(cls, type) and issubclass(cls, errors.VestibuleError) and cls is not errors.VestibuleError
+        if isinstance(cls, type)
+        and issubclass(cls, errors.VestibuleError)
+        and cls is not errors.VestibuleError
     ]
 
     assert sorted(drawn) == sorted(real)
@@ -111,8 +129,12 @@ def test_the_changelog_knows_this_version() -> None:
 
 
 def test_no_file_names_a_package_index_or_a_path_of_a_machine() -> None:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
-    suspicious = re.compile(r"--(extra-)?index-url|--find-links[ =]|registry\+https?:|GOPROXY=https?:|/root/|/home/\w+/")
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    suspicious = re.compile(
+        r"--(extra-)?index-url|--find-links[ =]|registry\+https?:|GOPROXY=https?:|/root/|/home/\w+/"
+    )
     here = Path(__file__).relative_to(ROOT)
     guilty = [
         path

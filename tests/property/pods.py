@@ -1,4 +1,5 @@
-"""Strategies: any pod, any annotations, with fields nobody knows yet and names that try to break a pointer."""
+"""Strategies: any pod, any annotations, with fields nobody knows yet and names that try to break a
+pointer."""
 
 from __future__ import annotations
 
@@ -12,28 +13,32 @@ from vestibule.core.mutation.identity.dialects import cwii_keys
 
 Json = dict[str, Any]
 
+POOL = "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/c"
 VALUES = st.one_of(
     st.sampled_from(
         [
             "true", "false", " TRUE ", "yes", "", "600", "86401", "1_000", "-5", "9" * 30,
             "arn:aws:iam::123456789012:role/app", "eu-west-1", "job-$(POD_NAME)", "annotation", "config-map",
             "init-container", "11111111-1111-1111-1111-111111111111", "https://login.microsoftonline.us/",
-            "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/c",
-            "app@project.iam.gserviceaccount.com", "app", "*", "a,b;c", '"}],"op":"remove', "~1~0/-", "\u0000", "é\n",
+            POOL,
+            "app@project.iam.gserviceaccount.com", "app", "*", "a,b;c", '"}],"op":"remove', "~1~0/-",
+            "\u0000", "é\n",
         ]
     ),
     st.text(max_size=20),
 )  # fmt: skip
 KEYS = st.one_of(
     st.sampled_from(sorted(cwii_keys.KEYS)),
-    st.sampled_from([*vocabulary.NATIVE_KEYS, "cwii.dev/nonsense", "cwi.dev/aws-inject", "a~b/c~1d", "plain"]),
+    st.sampled_from(
+        [*vocabulary.NATIVE_KEYS, "cwii.dev/nonsense", "cwi.dev/aws-inject", "a~b/c~1d", "plain"]
+    ),
     st.text(max_size=12),
 )
 _ASKS: list[dict[str, str]] = [
     {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": "arn:aws:iam::123456789012:role/app"},
     {
         "cwii.dev/gcp-inject": "true",
-        "cwii.dev/gcp-audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/c",
+        "cwii.dev/gcp-audience": POOL,
     },
     {
         "cwii.dev/az-inject": "true",
@@ -63,12 +68,23 @@ ANNOTATIONS = st.one_of(_ASKING, _ASKING, _ANY, st.none())
 _SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.text(max_size=8))
 UNKNOWN = st.dictionaries(
     st.text(min_size=1, max_size=6).map(lambda name: "future" + name),
-    st.recursive(_SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner), max_leaves=5),
+    st.recursive(
+        _SCALARS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+        max_leaves=5,
+    ),
     max_size=2,
 )
 
 _ENV_NAMES = st.sampled_from(
-    ["AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AZURE_CLIENT_ID", "GOOGLE_APPLICATION_CREDENTIALS", "AWS_ACCESS_KEY_ID", "PATH"]
+    [
+        "AWS_ROLE_ARN",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AZURE_CLIENT_ID",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "AWS_ACCESS_KEY_ID",
+        "PATH",
+    ]
 )
 ENV = st.builds(
     lambda name, value, more: {"name": name, **value, **more},
@@ -81,12 +97,21 @@ ENV = st.builds(
     UNKNOWN,
 )
 _VOLUME_NAMES = st.sampled_from(
-    [*map(layouts.token_volume, vocabulary.PROVIDERS), layouts.GCP_CREDENTIALS_VOLUME, layouts.VERIFY_HOME_VOLUME, "data"]
+    [
+        *map(layouts.token_volume, vocabulary.PROVIDERS),
+        layouts.GCP_CREDENTIALS_VOLUME,
+        layouts.VERIFY_HOME_VOLUME,
+        "data",
+    ]
 )
 _PATHS = st.sampled_from(["/data", "/var/run/secrets/cwii.dev/aws", "/var/run/secrets/cwii.dev/gcp/", "/"])
-MOUNT = st.builds(lambda name, path, more: {"name": name, "mountPath": path, **more}, _VOLUME_NAMES, _PATHS, UNKNOWN)
+MOUNT = st.builds(
+    lambda name, path, more: {"name": name, "mountPath": path, **more}, _VOLUME_NAMES, _PATHS, UNKNOWN
+)
 VOLUME = st.builds(lambda name, more: {"name": name, "emptyDir": {}, **more}, _VOLUME_NAMES, UNKNOWN)
-_NAMES = st.sampled_from(["app", "side", "migrate", "a", "cwii-aws-verify", "cwii-gcp-creds-writer", "0", "-"])
+_NAMES = st.sampled_from(
+    ["app", "side", "migrate", "a", "cwii-aws-verify", "cwii-gcp-creds-writer", "0", "-"]
+)
 
 
 def _list(of: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -113,7 +138,10 @@ def pods(draw: st.DrawFn) -> Json:
         meta["annotations"] = draw(ANNOTATIONS)
     if draw(st.booleans()):
         meta["labels"] = draw(st.dictionaries(st.sampled_from(["app", "cwii.dev/aws-inject"]), st.just("x")))
-    spec: Json = {"containers": draw(st.lists(containers(), min_size=draw(st.sampled_from([1, 1, 0])), max_size=3)), **draw(UNKNOWN)}
+    spec: Json = {
+        "containers": draw(st.lists(containers(), min_size=draw(st.sampled_from([1, 1, 0])), max_size=3)),
+        **draw(UNKNOWN),
+    }
     if draw(st.booleans()):
         spec["serviceAccountName"] = "app"
     if draw(st.booleans()):
@@ -131,7 +159,10 @@ def pods(draw: st.DrawFn) -> Json:
 def clusters(draw: st.DrawFn) -> list[Json | None]:
     """Namespace and ServiceAccount with annotations, or without, or missing."""
     objects: list[Json | None] = []
-    for kind, meta in (("Namespace", {"name": "team-a"}), ("ServiceAccount", {"name": "app", "namespace": "team-a"})):
+    for kind, meta in (
+        ("Namespace", {"name": "team-a"}),
+        ("ServiceAccount", {"name": "app", "namespace": "team-a"}),
+    ):
         if draw(st.booleans()):
             annotations = draw(ANNOTATIONS)
             objects.append(

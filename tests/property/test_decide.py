@@ -45,7 +45,9 @@ def decided(pod: Json, objects: list[Json | None], settings: Json) -> tuple[case
 
 @given(pods.pods(), pods.clusters(), pods.SETTINGS)
 @example(AWS_POD, [], {})
-def test_the_patch_applies_by_a_foreign_implementation_too(pod: Json, objects: list[Json | None], settings: Json) -> None:
+def test_the_patch_applies_by_a_foreign_implementation_too(
+    pod: Json, objects: list[Json | None], settings: Json
+) -> None:
     answer, _ = decided(pod, objects, settings)
 
     assert jsonpatch.apply_patch(copy.deepcopy(pod), answer.operations) == answer.pod
@@ -93,7 +95,9 @@ def without_ours(pod: Json, was: Json) -> Json:
     annotations = rest["metadata"].get("annotations")
     old = was["metadata"].get("annotations")
     if annotations is not None:
-        kept = {k: v for k, v in annotations.items() if k not in (vocabulary.INJECTED, vocabulary.GCP_CREDENTIALS)}
+        kept = {
+            k: v for k, v in annotations.items() if k not in (vocabulary.INJECTED, vocabulary.GCP_CREDENTIALS)
+        }
         restored = {k: v for k, v in (old or {}).items() if k not in kept}
         rest["metadata"]["annotations"] = {**kept, **restored} if old is not None else None
     for field in ("volumes", "initContainers", "containers"):
@@ -126,7 +130,9 @@ def test_everything_of_the_users_survives_unknown_fields_included(
             assert bare in kept
     for field in ("initContainers", "containers"):
         mine = pod["spec"].get(field) or []
-        theirs = (mutated["spec"].get(field) or [])[-len(mine) or None :] if field == "initContainers" else None
+        theirs = (
+            (mutated["spec"].get(field) or [])[-len(mine) or None :] if field == "initContainers" else None
+        )
         pairs = zip(mine, theirs if theirs is not None else mutated["spec"][field], strict=False)
         if field == "initContainers" and config.parse(settings, "property").mode == "strict":
             pairs = zip(mine, mutated["spec"].get(field) or [], strict=False)
@@ -158,7 +164,9 @@ def test_a_dry_run_gets_the_same_answer_and_writes_nothing(
 
 
 @given(pods.pods(), pods.clusters())
-def test_better_writes_no_object_unless_the_administrator_allows_it(pod: Json, objects: list[Json | None]) -> None:
+def test_better_writes_no_object_unless_the_administrator_allows_it(
+    pod: Json, objects: list[Json | None]
+) -> None:
     answer, _ = decided(pod, objects, {})
 
     assert answer.applied == []

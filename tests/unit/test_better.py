@@ -11,7 +11,9 @@ from vestibule.core.kinds import config, vocabulary
 from vestibule.core.native import admission
 
 ARN = "arn:aws:iam::123456789012:role/app"
-POOL = "//iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/pool/providers/cluster"
+POOL = (
+    "//iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/pool/providers/cluster"
+)
 GUID = "11111111-1111-1111-1111-111111111111"
 AWS = {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": ARN}
 GCP = {"cwii.dev/gcp-inject": "true", "cwii.dev/gcp-audience": POOL}
@@ -34,7 +36,11 @@ def pod(annotations: Json | None = None, meta: Json | None = None, **spec: Any) 
 
 def world(*objects: Json, namespace: Json | None = None, account: Json | None = None) -> list[Json | None]:
     return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a", "annotations": namespace or {}}},
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "team-a", "annotations": namespace or {}},
+        },
         {
             "apiVersion": "v1",
             "kind": "ServiceAccount",
@@ -44,7 +50,9 @@ def world(*objects: Json, namespace: Json | None = None, account: Json | None = 
     ]
 
 
-def ask(thing: Json, *, settings: Json | None = None, objects: list[Json | None] | None = None) -> case.Answer:
+def ask(
+    thing: Json, *, settings: Json | None = None, objects: list[Json | None] | None = None
+) -> case.Answer:
     wanted = config.parse(settings or {}, "test")
     return case.ask(thing, case.cluster_of(objects or world()), wanted)
 
@@ -112,7 +120,9 @@ def test_a_cloud_that_no_container_takes_adds_nothing_and_is_told() -> None:
     answer = ask(pod({**AWS, "cwii.dev/skip-containers": "app"}))
 
     assert answer.operations == []
-    assert answer.response["warnings"] == ["Pod team-a/web: aws identity is asked for, but no container takes it"]
+    assert answer.response["warnings"] == [
+        "Pod team-a/web: aws identity is asked for, but no container takes it"
+    ]
 
 
 def test_a_taken_mount_path_leaves_the_container_out_and_is_told() -> None:
@@ -170,11 +180,8 @@ def test_a_mirror_pod_passes_untouched() -> None:
 def test_excluded_namespaces_are_out_even_when_the_api_server_asks(namespace: str) -> None:
     thing = pod(AWS, {"namespace": namespace})
     wanted = config.parse({"exclude": {"namespaces": ["kube-system", "kube-node-lease", "infra-*"]}}, "test")
-    handler_settings = wanted
     cluster = case.cluster_of(world())
-    recorder = case.Recorder()
-    policy = case.compile_policy(handler_settings)
-    handler = case.Handler(lambda: policy, cluster, cluster, cluster, recorder)
+    handler, recorder = case.handler_of(cluster, wanted)
 
     case.post(handler, case.review(thing, namespace=namespace))
 
@@ -197,7 +204,9 @@ def test_host_network_pods_can_be_excluded() -> None:
     ids=["by os", "by node selector"],
 )
 def test_a_windows_pod_gets_windows_paths_and_no_linux_helper(spec: Json) -> None:
-    answer = ask(pod({**AWS, **GCP, "cwii.dev/aws-verify": "true", "cwii.dev/gcp-delivery": "init-container"}, **spec))
+    answer = ask(
+        pod({**AWS, **GCP, "cwii.dev/aws-verify": "true", "cwii.dev/gcp-delivery": "init-container"}, **spec)
+    )
 
     assert env(answer.pod, "containers", 0)["AWS_WEB_IDENTITY_TOKEN_FILE"] == (
         r"C:\var\run\secrets\cwii.dev\aws\token"
@@ -245,7 +254,10 @@ def test_a_malformed_identity_is_refused_where_the_settings_say_so(sentence: str
 def test_a_pool_provider_that_is_none_is_told() -> None:
     answer = ask(pod({**GCP, "cwii.dev/gcp-audience": "my-pool"}))
 
-    assert "cwii.dev/gcp-audience is 'my-pool', want //iam.googleapis.com/projects/" in answer.response["warnings"][0]
+    assert (
+        "cwii.dev/gcp-audience is 'my-pool', want //iam.googleapis.com/projects/"
+        in answer.response["warnings"][0]
+    )
 
 
 PASSED_OVER = {
@@ -415,7 +427,9 @@ def test_a_cronjob_counts_below_its_job() -> None:
     [("other", "batch/v1", True), ("1", "batch.example/v1", True), ("1", "batch/v1", False)],
     ids=["another uid", "another group", "not the controller"],
 )
-def test_an_owner_that_is_not_the_controller_we_know_gives_nothing(uid: str, api: str, controller: bool) -> None:
+def test_an_owner_that_is_not_the_controller_we_know_gives_nothing(
+    uid: str, api: str, controller: bool
+) -> None:
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -446,7 +460,11 @@ def test_helpers_keep_a_guaranteed_pod_guaranteed_and_pass_the_restricted_profil
 
 
 def test_verify_speaks_to_the_sovereign_cloud_of_the_authority() -> None:
-    annotations = {**AZ, "cwii.dev/az-verify": "true", "cwii.dev/az-authority-host": "https://login.microsoftonline.us/"}
+    annotations = {
+        **AZ,
+        "cwii.dev/az-verify": "true",
+        "cwii.dev/az-authority-host": "https://login.microsoftonline.us/",
+    }
 
     script = ask(pod(annotations)).pod["spec"]["initContainers"][0]["args"][0]
 
@@ -484,9 +502,7 @@ def test_the_guard_freezes_what_the_annotation_delivery_writes() -> None:
 @pytest.mark.parametrize("operation", ["UPDATE", "DELETE", "CONNECT"])
 def test_only_a_create_is_mutated(operation: str) -> None:
     cluster = case.cluster_of(world())
-    recorder = case.Recorder()
-    policy = case.compile_policy(config.Settings())
-    handler = case.Handler(lambda: policy, cluster, cluster, cluster, recorder)
+    handler, recorder = case.handler_of(cluster, config.Settings())
 
     case.post(handler, case.review(pod(AWS), operation=operation))
 

@@ -11,7 +11,6 @@ from tests.vectors import case
 from vestibule import errors
 from vestibule.core.admission import review, verdict
 from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import compile_policy
 
 Json = dict[str, Any]
 POD: Json = {"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "a"}]}}
@@ -39,7 +38,10 @@ BAD = {
     "a list": (b"[]", 422),
     "another kind": (json.dumps({"apiVersion": "v1", "kind": "Pod"}).encode(), 422),
     "another version": (case.review(POD).replace(b"admission.k8s.io/v1", b"admission.k8s.io/v9"), 422),
-    "no request": (json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}).encode(), 400),
+    "no request": (
+        json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}).encode(),
+        400,
+    ),
     "no uid": (changed(uid=...), 422),
     "no kind": (changed(kind=...), 422),
     "no resource": (changed(resource=...), 422),
@@ -78,9 +80,7 @@ def test_a_list_of_the_wrong_shape_is_refused_when_it_is_needed(sentence: str) -
     annotations = {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": "arn:aws:iam::123456789012:role/a"}
     pod = {"kind": "Pod", "metadata": {"name": "p", "annotations": annotations}, "spec": LATE[sentence]}
     cluster = case.cluster_of([])
-    recorder = case.Recorder()
-    policy = compile_policy(config.Settings())
-    handler = case.Handler(lambda: policy, cluster, cluster, cluster, recorder)
+    handler, recorder = case.handler_of(cluster, config.Settings())
 
     response = case.post(handler, case.review(pod))
 
@@ -105,7 +105,8 @@ def test_the_version_that_was_asked_is_echoed(version: str) -> None:
 
 def test_a_review_of_another_kind_passes_without_its_object() -> None:
     body = changed(
-        kind={"group": "", "version": "v1", "kind": "Binding"}, object={"target": 1, "metadata": [], "spec": 3}
+        kind={"group": "", "version": "v1", "kind": "Binding"},
+        object={"target": 1, "metadata": [], "spec": 3},
     )
 
     assert review.decode(body).request.object is None
@@ -139,6 +140,8 @@ def test_a_uid_with_quotes_stays_a_uid() -> None:
 
 
 def test_unknown_fields_cost_nothing_and_break_nothing() -> None:
-    body = changed(options={"x": [{"y": 1}]}, oldObject=None, requestKind={"a": "b"}, future={"deep": [1, 2, 3]})
+    body = changed(
+        options={"x": [{"y": 1}]}, oldObject=None, requestKind={"a": "b"}, future={"deep": [1, 2, 3]}
+    )
 
     assert review.decode(body).request.uid

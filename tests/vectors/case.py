@@ -81,11 +81,16 @@ async def _await(answer: Any) -> HttpResponse:
     return response
 
 
-def ask(pod: Json, cluster: MemoryCluster, settings: config.Settings, *, dry_run: bool = False) -> Answer:
-    """Send a pod through the handler and apply what comes back."""
+def handler_of(cluster: MemoryCluster, settings: config.Settings) -> tuple[Handler, Recorder]:
+    """The handler as the process has it, and what it reports."""
     recorder = Recorder()
     policy = compile_policy(settings)
-    handler = Handler(lambda: policy, cluster, cluster, cluster, recorder)
+    return Handler(lambda: policy, cluster, cluster, cluster, recorder), recorder
+
+
+def ask(pod: Json, cluster: MemoryCluster, settings: config.Settings, *, dry_run: bool = False) -> Answer:
+    """Send a pod through the handler and apply what comes back."""
+    handler, recorder = handler_of(cluster, settings)
     before = len(cluster.applied)
     sent = copy.deepcopy(pod)
     response = post(handler, review(sent, dry_run=dry_run))

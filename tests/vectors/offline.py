@@ -1,2 +1,43 @@
-def compare(pod, objects, wanted, answer):
-    return []
+"""The offline path over a vector: the same pod comes out of the file, and a second pass changes nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.vectors import case
+from vestibule.adapters.cluster import yamltext
+from vestibule.adapters.cluster.memory import MemoryCluster
+from vestibule.apps.offline import inject
+from vestibule.apps.offline.documents import File
+from vestibule.core.kinds import config
+from vestibule.core.mutation.policy import compile_policy
+
+Json = dict[str, Any]
+
+
+def compare(pod: Json, objects: list[Json], wanted: config.Settings, answer: case.Answer) -> list[str]:
+    """Everything in which the offline path differs from the answer of the handler."""
+    policy = compile_policy(wanted)
+    cluster = MemoryCluster(objects)
+    first = inject.run([_file(pod)], cluster, policy, "team-a")
+    problems = []
+    verdict = first.results[0].verdict
+    if verdict.allowed != answer.response["allowed"]:
+        problems.append(f"offline: allowed is {verdict.allowed}")
+    got = first.after[0].documents[0].value
+    if answer.response["allowed"] and got != answer.pod:
+        problems.append(f"offline: pod is {got!r}")
+    if json.loads(first.after[0].text) != got:
+        problems.append("offline: the text does not mean what the value says")
+    second = inject.run(first.after, cluster, policy, "team-a")
+    if verdict.allowed and second.after[0].text != first.after[0].text:
+        problems.append("offline: a second pass changed the file")
+    return problems
+
+
+def _file(pod: Json) -> File:
+    documents, problems = yamltext.documents("vector.json", json.dumps(pod, indent=2) + "\n")
+    if problems:
+        raise AssertionError(problems)
+    return File("vector.json", tuple(documents))

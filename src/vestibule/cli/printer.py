@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def json_text(value: Any) -> str:
@@ -42,3 +45,25 @@ def diff(text: str) -> None:
             click.secho(line, fg="red")
         else:
             click.echo(line)
+
+
+def console() -> Console:
+    """A console for people: colour only on a terminal, wide when piped."""
+    from rich.console import Console as RichConsole
+
+    made = RichConsole(highlight=False)
+    return made if made.is_terminal else RichConsole(highlight=False, width=200)
+
+
+def table(on: Console, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A plain table; long values wrap inside their column and nothing is cut."""
+    from rich.table import Table
+    from rich.text import Text
+
+    on.print()
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), show_edge=False)
+    for number, heading in enumerate(headings):
+        made.add_column(Text(heading, style="dim"), overflow="fold", no_wrap=number == 0)
+    for row in rows:
+        made.add_row(*(Text(cell) for cell in row))
+    on.print(made)

@@ -54,7 +54,7 @@ def style_of(root: Node) -> Style:
 
 
 def _block_values(node: Node) -> Iterator[tuple[Node, Node]]:
-    """Keys with block collections below them; one that starts on the line of its key starts with an anchor."""
+    """Keys with block collections below them; on the line of the key there can only be an anchor or a tag."""
     if node.kind == "mapping" and not node.flow:
         for key, child in node.pairs():
             if child.kind in ("mapping", "sequence") and not child.flow and child.start.line > key.end.line:
