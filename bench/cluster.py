@@ -39,7 +39,7 @@ ANNOTATIONS: dict[str, dict[str, str]] = {
     "az": _AZ,
     "all": {**_AWS, **_GCP, **_AZ},
     "verify": {**_AWS, "cwii.dev/aws-verify": "true"},
-    "refused": {**_GCP, "cwii.dev/gcp-delivery": "carrier-pigeon"},
+    "refused": {"cwii.dev/aws-inject": "true", "cwii.dev/aws-required": "true"},
 }
 """What the ServiceAccount of each shape asks for."""
 

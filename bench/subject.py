@@ -7,15 +7,32 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from bench import cluster
 from bench.processes import Unavailable
+from vestibule.adapters.cluster.memory import MemoryCluster
+from vestibule.core.admission import review as reviews
+from vestibule.core.kinds import config
+from vestibule.core.mutation import needs, pipeline
+from vestibule.core.mutation.policy import compile_policy
 
 
 def handler() -> Callable[[bytes], bytes]:
-    """The pure path over `bench.cluster.objects()`: bytes of a review in, bytes of the answer out.
+    """The pure path over `bench.cluster.objects()`: bytes of a review in, bytes of the answer out."""
+    policy = compile_policy(config.Settings())
+    world = MemoryCluster(cluster.objects())
 
-    Raises Unavailable while there is none.
-    """
-    raise Unavailable("bench/subject.py: handler() is not wired to vestibule.apps.webhook yet")
+    def handle(body: bytes) -> bytes:
+        review = reviews.decode(body)
+        request = review.request
+        verdict = pipeline.early(request, policy)
+        if verdict is None and request.object is not None:
+            facts = needs.collect(request, request.object, policy.rules, world.peek)
+            verdict = pipeline.decide(request, facts, policy)
+        if verdict is None:
+            raise Unavailable("a review of the bench holds no pod")
+        return reviews.encode(review, verdict)
+
+    return handle
 
 
 def webhook_command(port: int, metrics_port: int, cluster_dir: Path, cert: Path, key: Path) -> list[str]:
@@ -23,7 +40,8 @@ def webhook_command(port: int, metrics_port: int, cluster_dir: Path, cert: Path,
     return [
         sys.executable,
         "-m",
-        "vestibule.apps.webhook",
+        "vestibule",
+        "webhook",
         "--cluster",
         str(cluster_dir),
         "--addr",
@@ -39,7 +57,7 @@ def webhook_command(port: int, metrics_port: int, cluster_dir: Path, cert: Path,
 
 def webhook_environment() -> dict[str, str]:
     """What our image sets beside the command line."""
-    return {}
+    return {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "131072"}
 
 
 def ready_url(port: int, metrics_port: int) -> str:

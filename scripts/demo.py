@@ -87,7 +87,7 @@ class Webhook:
     """The running process and a connection to it, made as the API server makes one."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        self._process, self._log = process, log
+        self._process, self._log, self.pid = process, log, process.pid
         port, self._metrics_port = self._until("to listen", self._ports)
         # the certificate was made a moment ago by the process we started: take it, then trust no other
         pem = ssl.get_server_certificate(("127.0.0.1", port), timeout=CALL_SECONDS)
@@ -265,7 +265,7 @@ def main() -> None:
     results = inject.run(files, cluster, policy).results
     say(f"{len(results)} pods pass the webhook; the cluster is the directory {DEMO}/cluster", "bold")
     with webhook() as hall:
-        say(hall.ready.strip(), "green")
+        say(f"process {hall.pid} is ready\n{hall.ready.strip()}", "green")
         rows = [show(number, result, hall) for number, result in enumerate(results, 1)]
         calls = [hall.review(results[0].template.pod).milliseconds for _ in range(BURST)]
         heading("summary")

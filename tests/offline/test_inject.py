@@ -191,7 +191,8 @@ def test_no_change_is_an_empty_diff_and_the_same_text() -> None:
 
 GCP = {
     "cwii.dev/gcp-inject": "true",
-    "cwii.dev/gcp-audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x",
+    "cwii.dev/gcp-audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p"
+    "/providers/x",
 }
 
 

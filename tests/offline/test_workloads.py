@@ -9,6 +9,7 @@ import pytest
 from tests.offline.scene import document
 
 from vestibule import errors
+from vestibule.adapters.cluster import yamltext
 from vestibule.apps.offline import workloads
 from vestibule.apps.offline.workloads import Template
 from vestibule.core.kinds import gvk
@@ -136,8 +137,6 @@ def test_items_of_lists_are_found_where_they_stand() -> None:
     ["", "# nothing\n", "just text\n", "- a\n- b\n", "a: 1\n", "kind: 7\n", "apiVersion: x/v1\nkind: Job\n"],
 )
 def test_what_is_no_workload_passes(text: str) -> None:
-    from vestibule.adapters.cluster import yamltext
-
     found, problems = yamltext.documents("x.yaml", text)
 
     assert problems == []
@@ -170,7 +169,8 @@ BAD = {
         "    spec:\n      template:\n        metadata: {annotations: {y: 2}}\n        spec: {}\n",
         [
             'x.yaml:6: spec.jobTemplate.metadata.annotations.x: is 1, want a quoted string: "1"',
-            'x.yaml:9: spec.jobTemplate.spec.template.metadata.annotations.y: is 2, want a quoted string: "2"',
+            "x.yaml:9: spec.jobTemplate.spec.template.metadata.annotations.y: is 2, "
+            'want a quoted string: "2"',
         ],
     ),
 }

@@ -39,6 +39,9 @@ class Memory:
     def write_eof(self) -> None:
         self.closing = True
 
+    def resume_reading(self) -> None:
+        assert self.closing
+
     def is_closing(self) -> bool:
         return self.closing
 

@@ -16,7 +16,8 @@ from vestibule.core.kinds import config, quantity, selectors, text
 GLOBS = [
     ("team-a", "team-a", True), ("team-a", "team-ab", False), ("team-*", "team-", True),
     ("*-a", "team-a", True), ("*", "", True), ("a*b*c", "aXbYc", True), ("a*b*c", "acb", False),
-    ("a*a", "a", False), ("**", "x", True), ("a.c", "abc", False), ("te?m", "team", False), ("[a]", "a", False),
+    ("a*a", "a", False), ("**", "x", True), ("a.c", "abc", False), ("te?m", "team", False),
+    ("[a]", "a", False),
 ]  # fmt: skip
 
 

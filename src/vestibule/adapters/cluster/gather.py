@@ -1,58 +1,36 @@
-"""Drives the questions of ``core/mutation/needs``: from the cache without a pause, and on a miss by one
-live read each.
+"""Collects the facts for one pod: from the cache without a pause, and on a miss by one live read each.
 
-A read that fails is an error, never "no annotations". A miss is answered by whoever holds the truth, so an
-object created a millisecond before its pod is not overlooked.
+A read that fails is an error, never "no annotations". A miss is answered by whoever holds the truth, so an object
+created a millisecond before its pod is not overlooked.
 """
 
 from __future__ import annotations
 
-from vestibule.adapters.cluster.ports import UNKNOWN, Cache, Reader
-from vestibule.core.mutation.facts import Facts
-from vestibule.core.mutation.needs import Questions
-from vestibule.core.mutation.owners import Need
+from vestibule.adapters.cluster.ports import Cache, Reader
+from vestibule.core.admission.review import Pod, Request
+from vestibule.core.kinds.gvk import Kind
+from vestibule.core.mutation import needs
+from vestibule.core.mutation.facts import Facts, Source, Unknown, Unread
+from vestibule.core.mutation.rules import Rules
 
 
-class Miss:
-    """The cache could not answer this need; the questions wait to be answered from elsewhere."""
+async def facts(request: Request, pod: Pod, rules: Rules, cache: Cache, reader: Reader) -> Facts:
+    """The facts, whatever it takes; raises LookupFailed or Forbidden when a read fails.
 
-    __slots__ = ("need", "questions")
+    Every object that is fetched is one that a collection stopped at, so there are as many rounds as misses: at
+    most the owner, its owner, the ServiceAccount and the namespace.
+    """
+    fetched: dict[tuple[Kind, str, str], Source | None] = {}
 
-    def __init__(self, need: Need, questions: Questions) -> None:
-        self.need = need
-        self.questions = questions
+    def read(kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+        key = (kind, namespace, name)
+        return fetched[key] if key in fetched else cache.peek(kind, namespace, name)
 
-
-def cached(questions: Questions, cache: Cache) -> Facts | Miss:
-    """The facts at once, or where the cache had to pass."""
-    peek = cache.peek
-    try:
-        need = next(questions)
-        while True:
-            answer = peek(need.kind, need.namespace, need.name)
-            if answer is UNKNOWN:
-                return Miss(need, questions)
-            need = questions.send(answer)
-    except StopIteration as done:
-        facts: Facts = done.value
-        return facts
-
-
-async def resume(miss: Miss, cache: Cache, reader: Reader) -> Facts:
-    """Go on after a miss; raises LookupFailed or Forbidden when a read fails."""
-    need, questions = miss.need, miss.questions
-    try:
-        while True:
-            answer = cache.peek(need.kind, need.namespace, need.name)
-            if answer is UNKNOWN:
-                answer = await reader.get(need.kind, need.namespace, need.name)
-            need = questions.send(answer)
-    except StopIteration as done:
-        facts: Facts = done.value
-        return facts
-
-
-async def facts(questions: Questions, cache: Cache, reader: Reader) -> Facts:
-    """Both in one, for callers without a hot path."""
-    found = cached(questions, cache)
-    return await resume(found, cache, reader) if isinstance(found, Miss) else found
+    while True:
+        try:
+            return needs.collect(request, pod, rules, read)
+        except Unread as miss:
+            need = miss.need
+            fetched[need.kind, need.namespace, need.name] = await reader.get(
+                need.kind, need.namespace, need.name
+            )

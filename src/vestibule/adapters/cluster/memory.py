@@ -41,6 +41,8 @@ class MemoryCluster:
 
     def __init__(self, objects: Iterable[Mapping[str, Any]] = ()) -> None:
         self._entries: dict[Key, _Entry] = {}
+        self._sources: dict[tuple[Kind, str, str], Source] = {}
+        """The sources of the entries by themselves: one lookup on the way of every pod."""
         self._callbacks: list[Callable[[Event], None]] = []
         self._faults: list[_Fault] = []
         self.applied: list[dict[str, Any]] = []
@@ -56,7 +58,7 @@ class MemoryCluster:
 
     def remove(self, kind: Kind, namespace: str, name: str) -> None:
         """Delete one object; one that does not exist is gone already."""
-        entry = self._entries.pop(entity.key(kind, namespace, name), None)
+        entry = self._pop(entity.key(kind, namespace, name))
         self._tell([Event("deleted", kind, entry.source)] if entry else [])
 
     def replace_all(self, new: Iterable[Mapping[str, Any]]) -> None:
@@ -67,9 +69,9 @@ class MemoryCluster:
         """
         wanted = {key: obj for obj in new if (key := entity.key_of(obj)) is not None}
         gone = [
-            Event("deleted", key.kind, self._entries.pop(key).source)
+            Event("deleted", key.kind, entry.source)
             for key in [*self._entries]
-            if key not in wanted
+            if key not in wanted and (entry := self._pop(key))
         ]
         changed = [event for obj in wanted.values() if (event := self._store(obj, "user"))]
         self._tell([*gone, *changed])
@@ -93,10 +95,15 @@ class MemoryCluster:
         live, owners = (before.object, before.owners) if before else ({}, {})
         return self._keep(key, new, ownership.replaced(live, owners, new, manager))
 
+    def _pop(self, key: Key) -> _Entry | None:
+        self._sources.pop(key, None)
+        return self._entries.pop(key, None)
+
     def _keep(self, key: Key, obj: dict[str, Any], owners: ownership.Owners) -> Event | None:
         """Hold the object; the event to tell, if the object changed at all."""
         before = self._entries.get(key)
         self._entries[key] = entry = _Entry(obj, facts.source(obj), owners)
+        self._sources[key] = entry.source
         if before is None:
             return Event("added", key.kind, entry.source)
         return Event("modified", key.kind, entry.source) if before.object != obj else None
@@ -116,11 +123,10 @@ class MemoryCluster:
 
     def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
         """See Cache; an object with a fault is UNKNOWN, so that a Reader is asked and meets the fault."""
-        key = entity.key(kind, namespace, name)
-        if self._faults and self._status("GET", key):
+        if self._faults and self._status("GET", entity.key(kind, namespace, name)):
             return UNKNOWN
-        entry = self._entries.get(key)
-        return entry.source if entry else None
+        found = self._sources.get((kind, namespace, name))
+        return found if found is not None else self._sources.get(entity.key(kind, namespace, name))
 
     def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """See Watcher; the returned function may be called twice."""

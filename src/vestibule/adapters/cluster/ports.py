@@ -6,21 +6,13 @@ Three back ends fill these roles: a live API server, a directory of manifests, a
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from vestibule.core.kinds.gvk import Kind
-from vestibule.core.mutation.facts import Source
+from vestibule.core.mutation.facts import UNKNOWN, Source, Unknown
 
-
-class Unknown(enum.Enum):
-    """The answer of a cache that cannot tell; not the same as "does not exist"."""
-
-    UNKNOWN = "unknown"
-
-
-UNKNOWN: Final = Unknown.UNKNOWN
+__all__ = ["UNKNOWN", "Cache", "Event", "Reader", "Unknown", "Watcher", "Writer"]
 
 
 class Event(NamedTuple):

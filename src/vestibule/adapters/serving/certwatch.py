@@ -234,18 +234,20 @@ def _certificates(path: Path, wanted: Problem, problems: list[Problem]) -> str:
     try:
         text = path.read_bytes().decode("ascii", "ignore")  # comments may be in any encoding, PEM is ASCII
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: the file is empty
         problems.append(_unusable(wanted, error))
         return ""
     return text
 
 
-def _unusable(wanted: Problem, error: OSError) -> Problem:
+def _unusable(wanted: Problem, error: OSError | ValueError) -> Problem:
     """``wanted`` with what stands in its way, in words that quote no file contents."""
     if isinstance(error, ssl.SSLCertVerificationError):
         cause = f"fails a TLS handshake ({error.verify_message})"
     elif isinstance(error, ssl.SSLError):
         cause = f"cannot be used ({(error.reason or 'no PEM').lower().replace('_', ' ')})"
+    elif isinstance(error, ValueError):
+        cause = "cannot be used (empty)"
     else:
         cause = f"cannot be read ({(error.strerror or type(error).__name__).lower()})"
     return wanted._replace(text=f"{cause}, {wanted.text}")

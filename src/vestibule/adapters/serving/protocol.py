@@ -239,6 +239,7 @@ class Connection(asyncio.Protocol):
         self._wait(self._service.limits.write_seconds)
         if self._service.tls is None and not self._half_closed:
             self._transport.write_eof()
+            self._transport.resume_reading()  # or we would not see the peer close
         else:
             self._transport.close()
 

@@ -20,7 +20,7 @@ from vestibule.apps.offline.overlay import Overlay, Readable
 from vestibule.apps.offline.workloads import Json, Template
 from vestibule.core.admission import review as reviews
 from vestibule.core.admission.verdict import Verdict
-from vestibule.core.mutation import needs, pipeline
+from vestibule.core.mutation import pipeline
 from vestibule.core.mutation.policy import Policy
 from vestibule.errors import Forbidden, InvalidInput, MalformedReview, Problem, Unavailable
 
@@ -129,7 +129,7 @@ async def decide(template: Template, cluster: Readable, policy: Policy) -> Verdi
     if verdict is not None or request.object is None:
         return verdict or pipeline.failed()
     try:
-        facts = await gather.facts(needs.questions(request, request.object, policy.rules), cluster, cluster)
+        facts = await gather.facts(request, request.object, policy.rules, cluster, cluster)
     except (Unavailable, Forbidden):
         if not policy.rules.faults_refuse:
             raise

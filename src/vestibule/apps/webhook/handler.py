@@ -17,9 +17,10 @@ from vestibule.adapters.cluster import gather
 from vestibule.adapters.cluster.ports import Cache, Reader, Writer
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse
 from vestibule.core.admission import review as reviews
-from vestibule.core.admission.review import Review
+from vestibule.core.admission.review import Pod, Review
 from vestibule.core.admission.verdict import Verdict
 from vestibule.core.mutation import needs, pipeline
+from vestibule.core.mutation.facts import Unread
 from vestibule.core.mutation.policy import Policy
 
 
@@ -48,6 +49,7 @@ class Handler:
     ) -> None:
         self._policy = policy
         self._cache = cache
+        self._peek = cache.peek
         self._reader = reader
         self._writer = writer
         self._observer = observer
@@ -77,17 +79,18 @@ class Handler:
         if verdict is None:
             pod = request.object
             assert pod is not None, "early() lets no review without a pod pass"  # noqa: S101 - narrows the type
-            found = gather.cached(needs.questions(request, pod, policy.rules), self._cache)
-            if isinstance(found, gather.Miss):
-                return self._on_miss(review, found, policy, started)
-            verdict = pipeline.decide(request, found, policy)
+            try:
+                facts = needs.collect(request, pod, policy.rules, self._peek)
+            except Unread:
+                return self._on_miss(review, pod, policy, started)
+            verdict = pipeline.decide(request, facts, policy)
             if verdict.effects and not request.dry_run:
                 return self._write(review, verdict, policy, started)
         return self._encode(review, verdict, policy, started)
 
-    async def _on_miss(self, review: Review, miss: gather.Miss, policy: Policy, started: float) -> bytes:
+    async def _on_miss(self, review: Review, pod: Pod, policy: Policy, started: float) -> bytes:
         try:
-            facts = await gather.resume(miss, self._cache, self._reader)
+            facts = await gather.facts(review.request, pod, policy.rules, self._cache, self._reader)
         except (errors.Unavailable, errors.Forbidden):
             if not policy.rules.faults_refuse:
                 raise

@@ -7,13 +7,24 @@ remembered per set of sources instead of being made per pod.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import enum
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
 import msgspec
 
 from vestibule.core.admission import review
 from vestibule.core.kinds import gvk, vocabulary
+from vestibule.core.kinds.gvk import Kind
+
+
+class Unknown(enum.Enum):
+    """The answer of who cannot tell whether an object exists; not the same as "does not exist"."""
+
+    UNKNOWN = "unknown"
+
+
+UNKNOWN: Final = Unknown.UNKNOWN
 
 LevelName = Literal["pod", "owner", "serviceaccount", "namespace"]
 
@@ -127,6 +138,33 @@ def owner_refs(raw: object) -> tuple[OwnerRef, ...]:
 def _text(mapping: Mapping[str, Any], key: str) -> str:
     value = mapping.get(key)
     return value if isinstance(value, str) else ""
+
+
+Read = Callable[[Kind, str, str], Source | None | Unknown]
+"""Kind, namespace and name to the object, None when there is none, or UNKNOWN."""
+
+
+class Need(msgspec.Struct, frozen=True):
+    """An object that must be read before a pod can be decided."""
+
+    kind: Kind
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kind.kind} {self.namespace}/{self.name}"
+            if self.namespace
+            else f"{self.kind.kind} {self.name}"
+        )
+
+
+class Unread(Exception):
+    """Raised through a collection when a reading came back UNKNOWN."""
+
+    def __init__(self, kind: Kind, namespace: str, name: str) -> None:
+        self.need = Need(kind, namespace, name)
+        super().__init__(str(self.need))
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):

@@ -1,22 +1,20 @@
-"""What must be read to decide one pod, as questions: yields a Need, is sent a Source or None, returns the
-Facts.
+"""What must be read to decide one pod: its owners, its ServiceAccount, its namespace, in this order.
 
-Whoever drives it does the reading: from caches without a pause, live within a deadline, or from a directory.
+Whoever calls brings the reading: from caches without a pause, or from a directory. Where the reading cannot tell,
+``Unread`` names the object; it is fetched, and the collection is simply done again. That is cheap, since it only
+looks things up, and it keeps this floor free of waiting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Final
 
 from vestibule.core.admission.review import Pod, Request
 from vestibule.core.kinds import gvk, vocabulary
 from vestibule.core.mutation import owners
-from vestibule.core.mutation.facts import NO_ANNOTATIONS, Annotations, Facts, Source
-from vestibule.core.mutation.owners import Need
+from vestibule.core.mutation.facts import NO_ANNOTATIONS, UNKNOWN, Annotations, Facts, Read, Source, Unread
 from vestibule.core.mutation.rules import Rules
 
-Questions = Generator[Need, Source | None, Facts]
 _DEFAULT: Final = "default"
 
 
@@ -29,20 +27,24 @@ def names(request: Request, pod: Pod, rules: Rules) -> tuple[str, str]:
     return _DEFAULT if namespace is None else namespace, _DEFAULT if account is None else account
 
 
-def questions(request: Request, pod: Pod, rules: Rules) -> Questions:
-    """Owner chain, ServiceAccount, namespace, in this order."""
+def collect(request: Request, pod: Pod, rules: Rules, read: Read) -> Facts:
+    """The facts; raises Unread for the first object that the reading cannot tell about."""
     namespace, account = names(request, pod, rules)
     levels = [pod_source(pod, namespace)]
     notes: tuple[str, ...] = ()
     if pod.metadata.owner_references:
         walk = owners.by_controller if rules.controller_owner else owners.by_kind
-        walked = yield from walk(namespace, pod.metadata.owner_references)
+        walked = walk(namespace, pod.metadata.owner_references, read)
         levels += walked.owners
         notes = walked.notes
-    service_account = yield Need(gvk.SERVICE_ACCOUNT, namespace, account)
+    service_account = read(gvk.SERVICE_ACCOUNT, namespace, account)
+    if service_account is UNKNOWN:
+        raise Unread(gvk.SERVICE_ACCOUNT, namespace, account)
     if service_account is not None:
         levels.append(service_account)
-    found = yield Need(gvk.NAMESPACE, "", namespace)
+    found = read(gvk.NAMESPACE, "", namespace)
+    if found is UNKNOWN:
+        raise Unread(gvk.NAMESPACE, "", namespace)
     levels.append(found or Source("Namespace", "", namespace))
     return Facts(namespace, account, tuple(levels), notes)
 
@@ -55,5 +57,6 @@ def pod_source(pod: Pod, namespace: str) -> Source:
         "Pod",
         namespace,
         pod.metadata.name or pod.metadata.generate_name or "",
-        annotations=Annotations(kept) if kept else NO_ANNOTATIONS,
+        "",
+        Annotations(kept) if kept else NO_ANNOTATIONS,
     )

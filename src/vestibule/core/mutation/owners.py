@@ -1,29 +1,20 @@
-"""The walk from a pod to the workload that owns it, as questions: yields what to read, is sent what was
-found.
+"""The walk from a pod to the workload that owns it.
 
 Two ways, by rule. By kind: every owner reference in list order, by its kind alone, as the original does. By
 controller: the one controller reference, its group and uid compared, so that a forged or foreign reference
-reads nothing that it should not.
+reads nothing that it should not. Both raise Unread where the reading function cannot tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from vestibule.core.kinds import gvk
 from vestibule.core.kinds.gvk import Kind
-from vestibule.core.mutation.facts import OwnerRef, Source
-
-
-class Need(msgspec.Struct, frozen=True, gc=False):
-    """An object that must be read before a pod can be decided."""
-
-    kind: Kind
-    namespace: str
-    name: str
+from vestibule.core.mutation.facts import UNKNOWN, OwnerRef, Read, Source, Unread
 
 
 class Walked(msgspec.Struct, frozen=True, gc=False):
@@ -33,28 +24,32 @@ class Walked(msgspec.Struct, frozen=True, gc=False):
     notes: tuple[str, ...] = ()
 
 
-Walk = Generator[Need, Source | None, Walked]
-
 _DIRECT: Final = {"StatefulSet": gvk.STATEFUL_SET, "DaemonSet": gvk.DAEMON_SET, "Job": gvk.JOB}
 _NOBODY: Final = Walked(())
 
 
-def by_kind(namespace: str, references: Sequence[OwnerRef]) -> Walk:
+def by_kind(namespace: str, references: Sequence[OwnerRef], read: Read) -> Walked:
     """The original's walk: the first reference whose object exists wins."""
     for reference in references:
         if reference.kind == "ReplicaSet":
-            replica_set = yield Need(gvk.REPLICA_SET, namespace, reference.name)
+            replica_set = read(gvk.REPLICA_SET, namespace, reference.name)
+            if replica_set is UNKNOWN:
+                raise Unread(gvk.REPLICA_SET, namespace, reference.name)
             if replica_set is None:
                 continue
             for parent in replica_set.owners:
                 if parent.kind == "Deployment":
-                    deployment = yield Need(gvk.DEPLOYMENT, namespace, parent.name)
+                    deployment = read(gvk.DEPLOYMENT, namespace, parent.name)
+                    if deployment is UNKNOWN:
+                        raise Unread(gvk.DEPLOYMENT, namespace, parent.name)
                     if deployment is not None:
                         return Walked((deployment,))
             return Walked((replica_set,))
         kind = _DIRECT.get(reference.kind)
         if kind is not None:
-            owner = yield Need(kind, namespace, reference.name)
+            owner = read(kind, namespace, reference.name)
+            if owner is UNKNOWN:
+                raise Unread(kind, namespace, reference.name)
             if owner is not None:
                 return Walked((owner,))
     return _NOBODY
@@ -70,7 +65,7 @@ _PARENTS: Final = {
 _CONTROLLERS: Final = {kind.kind: kind for kind in _PARENTS}
 
 
-def by_controller(namespace: str, references: Sequence[OwnerRef]) -> Walk:
+def by_controller(namespace: str, references: Sequence[OwnerRef], read: Read) -> Walked:
     """The controller and its own controller: Deployment before ReplicaSet, Job before CronJob."""
     reference = _controller(references)
     if reference is None:
@@ -78,7 +73,9 @@ def by_controller(namespace: str, references: Sequence[OwnerRef]) -> Walk:
     kind = _CONTROLLERS.get(reference.kind)
     if kind is None or not _in_group(reference, kind):
         return _NOBODY
-    owner = yield Need(kind, namespace, reference.name)
+    owner = read(kind, namespace, reference.name)
+    if owner is UNKNOWN:
+        raise Unread(kind, namespace, reference.name)
     if owner is None:
         return _NOBODY
     if not _same(owner, reference):
@@ -89,7 +86,9 @@ def by_controller(namespace: str, references: Sequence[OwnerRef]) -> Walk:
         return Walked((owner,))
     if parent_ref.kind != parent_kind.kind or not _in_group(parent_ref, parent_kind):
         return Walked((owner,))
-    parent = yield Need(parent_kind, namespace, parent_ref.name)
+    parent = read(parent_kind, namespace, parent_ref.name)
+    if parent is UNKNOWN:
+        raise Unread(parent_kind, namespace, parent_ref.name)
     if parent is None:
         return Walked((owner,))
     if not _same(parent, parent_ref):
@@ -111,4 +110,4 @@ def _in_group(reference: OwnerRef, kind: Kind) -> bool:
 
 
 def _same(found: Source, reference: OwnerRef) -> bool:
-    return not found.uid or not reference.uid or found.uid == reference.uid
+    return found.uid == reference.uid or not found.uid or not reference.uid

@@ -31,15 +31,15 @@ def conclude(
     return verdicts.Verdict(
         outcome,
         b"" if problems else patched,
-        message="; ".join(problems),
-        code=403 if problems else 0,
-        providers=() if problems else bundle.providers,
-        findings=findings,
-        origins=prepared.origins,
-        levels=facts.levels,
-        missing=prepared.missing,
-        effects=_effects(bundle, facts.namespace) if bundle.has_config_maps and not problems else (),
-        reason=reason,
+        "; ".join(problems),
+        403 if problems else 0,
+        () if problems else bundle.providers,
+        findings,
+        prepared.origins,
+        facts.levels,
+        prepared.missing,
+        _effects(bundle, facts.namespace) if bundle.has_config_maps and not problems else (),
+        reason,
     )
 
 

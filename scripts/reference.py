@@ -1,0 +1,207 @@
+"""Writes the reference pages from the code: docs/reference/settings.md and docs/reference/flags.md.
+
+Settings come from the Structs of ``core/kinds/config.py``: names, types and defaults from the classes, the
+words from the text below each field. Flags come from ``core/kinds/upstream.py`` and the command itself.
+``--check`` writes nothing and exits 1 when a page is stale.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+import click
+import msgspec
+
+from vestibule.cli import webhook
+from vestibule.core.kinds import config, upstream
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+PAGES: Final = ROOT / "docs" / "reference"
+MADE: Final = "<!-- Made by scripts/reference.py from the code; change the text there. -->\n"
+
+
+def words(cls: type) -> dict[str, str]:
+    """The text below each field of a class, on one line, in Markdown."""
+    tree = ast.parse(inspect.getsource(cls)).body[0]
+    assert isinstance(tree, ast.ClassDef)  # noqa: S101 - the source of a class is a class
+    found: dict[str, str] = {}
+    for field, text in zip(tree.body, tree.body[1:], strict=False):
+        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+            continue
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            found[field.target.id] = markdown(str(text.value.value))
+    return found
+
+
+def markdown(text: str) -> str:
+    """A docstring's words as a table cell or a paragraph."""
+    return re.sub(r"``(.+?)``", r"`\1`", " ".join(text.split())).replace("|", "\\|")
+
+
+def type_words(hint: Any) -> str:
+    """A type as people say it."""
+    names = {str: "text", bool: "true or false", int: "whole number", float: "number"}
+    if hint in names:
+        return names[hint]
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in arguments)
+    if origin is tuple:
+        return f"list of {type_words(arguments[0])}"
+    if origin is dict:
+        return f"table of {type_words(arguments[1])}"
+    if origin is Union or "|" in str(hint):
+        return " or ".join(type_words(part) for part in arguments if part is not type(None))
+    raise TypeError(f"no words for {hint!r}")
+
+
+def value_words(value: Any) -> str:
+    """A default as it stands in a TOML file; nothing where the text tells it."""
+    return "" if value is None else f"`{msgspec.json.encode(value).decode()}`"
+
+
+def sections() -> Iterator[tuple[str, type[msgspec.Struct]]]:
+    """Every section of the file by its name there, the top of the file first."""
+    yield "", config.Settings
+    for field in msgspec.structs.fields(config.Settings):
+        if inspect.isclass(field.type) and issubclass(field.type, msgspec.Struct):
+            yield field.encode_name, field.type
+
+
+def section(name: str, cls: type[msgspec.Struct]) -> Iterator[str]:
+    """One section as a table."""
+    texts, hints, defaults = words(cls), get_type_hints(cls), cls()
+    yield f"\n## {f'`[{name}]`' if name else 'Top of the file'}\n"
+    yield f"{markdown(inspect.getdoc(cls) or '')}\n"
+    yield "| setting | type | default | meaning |"
+    yield "|---|---|---|---|"
+    for field in msgspec.structs.fields(cls):
+        default = getattr(defaults, field.name)
+        if not isinstance(default, msgspec.Struct):
+            kind = type_words(hints[field.name])
+            yield f"| `{field.encode_name}` | {kind} | {value_words(default)} | {texts[field.name]} |"
+
+
+def settings_page() -> str:
+    """docs/reference/settings.md."""
+    head = """# Settings
+
+One file holds every setting: TOML, JSON or YAML, told apart by its ending.
+Name it with `--settings FILE` or the variable `VESTIBULE_SETTINGS`.
+Every setting can be left out, and an empty file is a valid one.
+Flags and `CWII_*` variables override the file: see [Flags and variables](flags.md).
+
+An unknown name is an error, and so is a value of the wrong form.
+Errors name the file, the line, the setting, what stands there and what is wanted.
+All values out of range are told at once; an unknown name or a wrong type is told first and alone.
+While the webhook runs, the file is read again when it changes.
+A bad file is reported, and the last good settings stay in force.
+The `[serving]` section and the right to write ConfigMaps are settled at start.
+"""
+    return "\n".join([MADE, head.rstrip(), *(line for part in sections() for line in section(*part)), ""])
+
+
+FORMS: Final = {
+    "text": "text",
+    "bool": "`true` or `false`",
+    "int": "whole number",
+    "address": "`HOST:PORT` or `[IPV6]:PORT`",
+    "delivery": "`annotation`, `config-map` or `init-container`",
+}
+
+
+def default_of(path: tuple[str, ...]) -> str:
+    """The default of the setting at a path, as ``settings_page`` shows it."""
+    value: Any = config.Settings()
+    for name in path:
+        field = next(field for field in msgspec.structs.fields(value) if field.encode_name == name)
+        value = getattr(value, field.name)
+    return value_words(value)
+
+
+def flag_rows() -> Iterator[str]:
+    """One row for each flag of cwii."""
+    for flag in upstream.CWII:
+        setting = ".".join(flag.path)
+        default = default_of(flag.path)
+        yield (
+            f"| `--{flag.name}` | `{flag.variable}` | `{setting}` | {FORMS[flag.form]} | {default} "
+            f"| {markdown(flag.about)} |"
+        )
+
+
+def own_rows() -> Iterator[str]:
+    """One row for each option of the webhook command that cwii does not have."""
+    theirs = {flag.name.replace("-", "_") for flag in upstream.CWII}
+    for option in webhook.command.params:
+        if isinstance(option, click.Option) and option.name not in theirs and not option.hidden:
+            names = ", ".join(f"`{name}`" for name in option.opts)
+            yield f"| {names} | {markdown(option.help or '')} |"
+
+
+def ignored() -> str:
+    """Flags that are taken and do nothing."""
+    names = [
+        f"`{name}`"
+        for option in webhook.command.params
+        if isinstance(option, click.Option) and option.hidden
+        for name in option.opts
+    ]
+    return " and ".join(names)
+
+
+def flags_page() -> str:
+    """docs/reference/flags.md."""
+    return f"""{MADE}
+# Flags and variables
+
+A flag beats its variable, and both beat the [settings file](settings.md).
+`vestibule webhook`, `inject`, `explain` and `render` take the same flags, so that all four decide alike.
+
+## Those of cwii
+
+They work as they are: every flag takes a value, and booleans are the words `true` and `false`.
+A bad value is an error that names the flag or the variable, and all of them are told at once.
+A default that is left blank depends on the mode; the [settings](settings.md) page tells it.
+
+| flag | variable | setting | form | default | meaning |
+|---|---|---|---|---|---|
+{chr(10).join(flag_rows())}
+
+{ignored()} are accepted and do nothing: this version sends no traces, and metrics are [scraped](metrics.md).
+The variable `RUST_LOG` sets the log level.
+Of a filter such as `warn,kube=debug` the first plain level counts.
+
+## Those of `vestibule webhook`
+
+| option | meaning |
+|---|---|
+{chr(10).join(own_rows())}
+
+The variable `VESTIBULE_SETTINGS` names the settings file where `--settings` does not.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or with ``--check`` only compare them."""
+    pages = {PAGES / "settings.md": settings_page(), PAGES / "flags.md": flags_page()}
+    stale = [page for page, text in pages.items() if not page.exists() or page.read_text("utf-8") != text]
+    if "--check" in arguments:
+        for page in stale:
+            print(f"{page.relative_to(ROOT)} is stale: run scripts/reference.py", file=sys.stderr)
+        return 1 if stale else 0
+    PAGES.mkdir(parents=True, exist_ok=True)
+    for page in stale:
+        page.write_text(pages[page], "utf-8")
+        print(f"wrote {page.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
