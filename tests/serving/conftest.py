@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
 from tests.serving.authority import Authority, Mount
 from tests.serving.live import Live
+
 from vestibule.adapters.serving.certwatch import CertFiles, CertWatcher
 from vestibule.adapters.serving.tls import TlsHolder
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import uvloop
-
 from tests.serving.wire import Address
+
 from vestibule.adapters.serving.certwatch import CertWatcher
 from vestibule.adapters.serving.server import Handler, HttpRequest, HttpResponse, Limits, Server, Stats
 from vestibule.adapters.serving.tls import TlsHolder
@@ -44,13 +44,13 @@ class Live:
         self._addresses = addresses
         self._loop_factory = loop_factory
         self._started = threading.Event()
-        self._failure: BaseException | None = None
+        self._failures: list[OSError] = []
         self._thread = threading.Thread(target=self._run, name="live server", daemon=True)
         self._thread.start()
         assert self._started.wait(5)
-        if self._failure is not None:
+        for failure in self._failures:
             self._thread.join(5)
-            raise self._failure
+            raise failure
         self.addresses = self.server.addresses
         self.address = self.addresses[0]
 
@@ -79,7 +79,7 @@ class Live:
         try:
             await self.server.start(self._addresses)
         except OSError as error:
-            self._failure = error
+            self._failures.append(error)
             return
         finally:
             self._started.set()

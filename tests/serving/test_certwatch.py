@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import serialization
+from tests.serving.authority import Authority, Mount
 
-from tests.serving.authority import Authority, Mount, Pair
 from vestibule.adapters.serving.certwatch import CertFiles, CertWatcher
 from vestibule.adapters.serving.tls import TlsHolder
 from vestibule.errors import InvalidSettings
@@ -46,10 +46,6 @@ def watcher(files: CertFiles, holder: TlsHolder, clock: Clock) -> CertWatcher:
     watcher = CertWatcher(files, holder, now=clock)
     watcher.load()
     return watcher
-
-
-def refuse_constant(pair: Pair) -> dict[str, bytes]:
-    return {"tls.crt": pair.cert, "tls.key": pair.key}
 
 
 def test_loading_says_what_is_served(watcher: CertWatcher, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""Many connections: served up to the soft limit, told to come back above it, and forgotten when they are gone."""
+"""Many connections: served up to the limit, told to come back above it, forgotten when they are gone."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import gc
 import ssl
 
 import pytest
-
 from tests.serving.authority import Authority
 from tests.serving.conftest import Serve
 from tests.serving.wire import Wire, ask, until
+
 from vestibule.adapters.serving.protocol import Connection
 from vestibule.adapters.serving.reader import Reader
 from vestibule.adapters.serving.server import Limits

@@ -7,12 +7,12 @@ import threading
 import time
 
 import pytest
-
 from tests.serving.authority import Authority
 from tests.serving.conftest import Serve
 from tests.serving.live import Live
 from tests.serving.test_handlers import Gate
 from tests.serving.wire import Wire, ask, request, until
+
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Limits
 from vestibule.adapters.serving.tls import TlsHolder
 

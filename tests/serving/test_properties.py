@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import cast
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
 from tests.serving.live import echo
+from tests.serving.memory import Memory
+
 from vestibule.adapters.serving import reader
 from vestibule.adapters.serving.protocol import Connection
 from vestibule.adapters.serving.server import Limits
@@ -23,30 +25,6 @@ class Clock:
 
     def time(self) -> float:
         return 1000.0
-
-
-class Memory:
-    """A transport that keeps what is written, and whether it was closed."""
-
-    def __init__(self) -> None:
-        self.written = b""
-        self.closing = False
-
-    def write(self, data: bytes) -> None:
-        assert not self.closing
-        self.written += data
-
-    def write_eof(self) -> None:
-        self.closing = True
-
-    def resume_reading(self) -> None:
-        assert self.closing
-
-    def is_closing(self) -> bool:
-        return self.closing
-
-    def set_write_buffer_limits(self, high: int) -> None:
-        assert high > 0
 
 
 def service() -> Service:
@@ -73,7 +51,7 @@ def answers(pieces: Sequence[bytes], shared: Service) -> tuple[bytes, bool]:
 
 def split(data: bytes, cuts: Sequence[int]) -> list[bytes]:
     points = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
-    return [data[start:end] for start, end in zip(points, points[1:], strict=False)]
+    return [data[start:end] for start, end in pairwise(points)]
 
 
 bodies = st.binary(max_size=120)

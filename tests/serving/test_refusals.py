@@ -7,9 +7,9 @@ import select
 from pathlib import Path
 
 import pytest
-
 from tests.serving.conftest import Serve
 from tests.serving.wire import Wire, ask, request, until
+
 from vestibule.adapters.serving.server import Limits
 
 _MIB = 1024 * 1024

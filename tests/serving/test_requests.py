@@ -6,9 +6,9 @@ import asyncio
 import socket
 
 import pytest
-
 from tests.serving.conftest import Serve
 from tests.serving.wire import Wire, ask, request, until
+
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Limits
 
 

@@ -7,10 +7,10 @@ import threading
 import time
 
 import pytest
-
 from tests.serving.authority import Authority
 from tests.serving.conftest import Serve
 from tests.serving.wire import Wire, ask, request, until
+
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Limits
 from vestibule.adapters.serving.tls import TlsHolder
 

@@ -6,11 +6,11 @@ import ssl
 from pathlib import Path
 
 import pytest
-
 from tests.serving.authority import Authority, Mount
 from tests.serving.conftest import Serve
 from tests.serving.live import Live
 from tests.serving.wire import Wire, ask, until
+
 from vestibule.adapters.serving.certwatch import CertFiles, CertWatcher
 from vestibule.adapters.serving.tls import TlsHolder
 

@@ -1,4 +1,4 @@
-"""Clients that say exactly the bytes they are told, over real sockets, and wait for nothing without a limit."""
+"""Clients that say exactly the bytes they are told, over real sockets, and wait for nothing for ever."""
 
 from __future__ import annotations
 

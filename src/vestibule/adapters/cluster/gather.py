@@ -1,7 +1,7 @@
 """Collects the facts for one pod: from the cache without a pause, and on a miss by one live read each.
 
-A read that fails is an error, never "no annotations". A miss is answered by whoever holds the truth, so an object
-created a millisecond before its pod is not overlooked.
+A read that fails is an error, never "no annotations". A miss is answered by whoever holds the truth, so an
+object created a millisecond before its pod is not overlooked.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from vestibule.core.mutation.rules import Rules
 async def facts(request: Request, pod: Pod, rules: Rules, cache: Cache, reader: Reader) -> Facts:
     """The facts, whatever it takes; raises LookupFailed or Forbidden when a read fails.
 
-    Every object that is fetched is one that a collection stopped at, so there are as many rounds as misses: at
-    most the owner, its owner, the ServiceAccount and the namespace.
+    Every object that is fetched is one that a collection stopped at, so there are as many rounds as misses:
+    at most the owner, its owner, the ServiceAccount and the namespace.
     """
     fetched: dict[tuple[Kind, str, str], Source | None] = {}
 
@@ -30,7 +30,5 @@ async def facts(request: Request, pod: Pod, rules: Rules, cache: Cache, reader: 
         try:
             return needs.collect(request, pod, rules, read)
         except Unread as miss:
-            need = miss.need
-            fetched[need.kind, need.namespace, need.name] = await reader.get(
-                need.kind, need.namespace, need.name
-            )
+            key = (miss.need.kind, miss.need.namespace, miss.need.name)
+            fetched[key] = await reader.get(*key)

@@ -1,8 +1,8 @@
 """What must be read to decide one pod: its owners, its ServiceAccount, its namespace, in this order.
 
-Whoever calls brings the reading: from caches without a pause, or from a directory. Where the reading cannot tell,
-``Unread`` names the object; it is fetched, and the collection is simply done again. That is cheap, since it only
-looks things up, and it keeps this floor free of waiting.
+Whoever calls brings the reading: from caches without a pause, or from a directory. Where the reading cannot
+tell, ``Unread`` names the object; it is fetched, and the collection is simply done again. That is cheap,
+since it only looks things up, and it keeps this floor free of waiting.
 """
 
 from __future__ import annotations

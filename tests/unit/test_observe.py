@@ -1,0 +1,145 @@
+"""Metrics, audit lines, logs and health: what is shown, and what never is."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.vectors import case
+from vestibule.adapters.observe import audit, logs
+from vestibule.adapters.observe.metrics import Metrics
+from vestibule.adapters.serving.health import Health
+from vestibule.adapters.serving.messages import HttpRequest, HttpResponse
+from vestibule.core.admission import review
+from vestibule.core.admission.verdict import Finding, Verdict, patched, refused, skipped
+
+POD: dict[str, Any] = {
+    "kind": "Pod",
+    "metadata": {"generateName": "web-", "annotations": {"secret": "canary-value"}},
+    "spec": {"containers": [{"name": "a", "env": [{"name": "PASSWORD", "value": "canary-value"}]}]},
+}
+REVIEW = review.decode(case.review(POD))
+
+
+def sample(text: bytes, name: str, **labels: str) -> float:
+    for family in text_string_to_metric_families(text.decode()):
+        for found in family.samples:
+            if found.name == name and found.labels == labels:
+                return found.value
+    raise AssertionError(f"no sample {name} {labels}")
+
+
+def test_verdicts_are_counted_by_outcome_reason_and_cloud() -> None:
+    metrics = Metrics()
+
+    metrics.verdict(patched(b"[]", providers=("aws", "gcp")), 0.00003)
+    metrics.verdict(skipped("nothing-asked"), 0.5)
+    metrics.verdict(refused("x", findings=(Finding("refuse", "x"),)), 9.0)
+    metrics.malformed(413)
+    text = metrics.render()
+
+    assert sample(text, "vestibule_admission_requests_total", outcome="inject", reason="") == 1
+    assert sample(text, "vestibule_admission_requests_total", outcome="skip", reason="nothing-asked") == 1
+    assert sample(text, "vestibule_injections_total", provider="gcp") == 1
+    assert sample(text, "vestibule_findings_total", severity="refuse") == 1
+    assert sample(text, "vestibule_bad_requests_total", code="413") == 1
+    assert sample(text, "vestibule_admission_duration_seconds_count") == 3
+    assert sample(text, "vestibule_admission_duration_seconds_bucket", le="5e-05") == 1
+    assert sample(text, "vestibule_admission_duration_seconds_bucket", le="+Inf") == 3
+    assert sample(text, "vestibule_admission_duration_seconds_sum") == pytest.approx(9.50003)
+
+
+def lines(*verdicts: Verdict) -> list[dict[str, Any]]:
+    read, write = os.pipe()
+    log = audit.Audit(write)
+    log.start()
+    for verdict in verdicts:
+        log.note(REVIEW, verdict, 0.000042)
+    log.close()
+    os.close(write)
+    with os.fdopen(read) as stream:
+        return [json.loads(line) for line in stream]
+
+
+def test_every_verdict_leaves_one_line_with_names_and_no_values() -> None:
+    findings = (Finding("warn", "Pod team-a/web-: something"),)
+
+    written = lines(patched(b"[]", providers=("aws",), findings=findings), skipped("nothing-asked"))
+
+    assert [line["audit"] for line in written] == ["inject", "skip"]
+    assert written[0]["pod"] == "web-"
+    assert written[0]["namespace"] == "team-a"
+    assert written[0]["micros"] == 42
+    assert written[0]["findings"] == ["Pod team-a/web-: something"]
+    assert written[1]["reason"] == "nothing-asked"
+    assert "canary-value" not in json.dumps(written)
+
+
+def test_a_reader_that_went_away_does_not_stop_us() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    log = audit.Audit(write)
+    log.start()
+
+    log.note(REVIEW, skipped("x"), 0.0)
+    log.close()
+
+    os.close(write)
+
+
+def test_lines_that_find_no_room_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "_WAITING", 2)
+    log = audit.Audit(-1)
+
+    for _ in range(5):
+        log.note(REVIEW, skipped("x"), 0.0)
+
+    assert log.dropped == 3
+
+
+def test_a_log_line_is_json_with_constant_text_and_fields() -> None:
+    record = logging.makeLogRecord(
+        {"name": "x", "levelname": "INFO", "msg": "certificate loaded", "generation": 3}
+    )
+
+    line = json.loads(logs.JsonFormatter().format(record))
+
+    assert line["text"] == "certificate loaded"
+    assert line["generation"] == 3
+    assert line["level"] == "info"
+
+
+def get(health: Health, path: str) -> HttpResponse | None:
+    return health.answer(HttpRequest("GET", path, "", b"", "", 0.0))
+
+
+def test_ready_names_every_check_and_what_is_wrong() -> None:
+    state = {"cache": ""}
+    health = Health({"cache": lambda: state["cache"], "certificate": lambda: ""})
+
+    good = get(health, "/readyz")
+    state["cache"] = "not synced yet"
+    bad = get(health, "/readyz")
+
+    assert good is not None
+    assert (good.status, good.body) == (200, b"[+]cache ok\n[+]certificate ok\n")
+    assert bad is not None
+    assert (bad.status, bad.body) == (503, b"[-]cache: not synced yet\n[+]certificate ok\n")
+
+
+def test_draining_is_alive_and_not_ready() -> None:
+    health = Health({})
+    health.draining = True
+
+    alive, ready = get(health, "/healthz"), get(health, "/readyz")
+
+    assert alive is not None
+    assert alive.status == 200
+    assert ready is not None
+    assert ready.status == 503
+    assert get(health, "/elsewhere") is None

@@ -1,0 +1,192 @@
+"""What render prints: as narrow as the settings allow, hardened, and the same every time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vestibule import errors
+from vestibule.core.kinds import config
+from vestibule.core.native import install
+
+Json = dict[str, Any]
+
+
+def rendered(**data: Any) -> dict[str, Json]:
+    objects = install.objects(config.parse(data, "test"))
+    return {f"{thing['kind']}/{thing['metadata']['name']}": thing for thing in objects}
+
+
+def hook(**data: Any) -> Json:
+    entry: Json = rendered(**data)["MutatingWebhookConfiguration/vestibule"]["webhooks"][0]
+    return entry
+
+
+def test_the_same_settings_print_the_same_objects() -> None:
+    assert install.objects(config.Settings()) == install.objects(config.Settings())
+
+
+def test_everything_a_cluster_needs_is_there() -> None:
+    kinds = [thing["kind"] for thing in install.objects(config.Settings())]
+
+    assert kinds == [
+        "Namespace",
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ConfigMap",
+        "Issuer",
+        "Certificate",
+        "Issuer",
+        "Certificate",
+        "Deployment",
+        "Service",
+        "PodDisruptionBudget",
+        "NetworkPolicy",
+        "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    ]
+
+
+@pytest.mark.parametrize("namespaces", [[], ["kube-system"], ["other"]])
+def test_own_namespace_and_the_system_are_always_out(namespaces: list[str]) -> None:
+    selector = hook(exclude={"namespaces": namespaces}, install={"namespace": "hall"})["namespaceSelector"]
+
+    out = set(selector["matchExpressions"][0]["values"])
+    assert out == {"hall", "kube-system", "kube-node-lease", *namespaces}
+
+
+def test_mirror_pods_are_out_by_a_condition_that_cannot_fail() -> None:
+    assert hook()["matchConditions"] == [
+        {
+            "name": "not-a-mirror-pod",
+            "expression": "!('kubernetes.io/config.mirror' in object.metadata.?annotations.orValue({}))",
+        }
+    ]
+
+
+def test_globs_and_host_network_become_conditions() -> None:
+    conditions = hook(exclude={"namespaces": ["infra-*", "a.b*"], "hostNetwork": True})["matchConditions"]
+
+    assert conditions[1]["expression"] == "!request.namespace.matches('^(a[.]b.*|infra-.*)$')"
+    assert conditions[2]["expression"] == "!object.spec.?hostNetwork.orValue(false)"
+
+
+def test_no_write_and_no_secret_unless_config_maps_are_asked_for() -> None:
+    rules = rendered()["ClusterRole/vestibule"]["rules"]
+    more = rendered(gcp={"allowConfigMapWrites": True})["ClusterRole/vestibule"]["rules"]
+
+    verbs = {verb for rule in rules for verb in rule["verbs"]}
+    assert verbs == {"get", "list", "watch"}
+    assert not any("secrets" in rule["resources"] for rule in more)
+    assert {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch"]} in more
+
+
+def test_side_effects_are_computed_not_chosen() -> None:
+    assert hook()["sideEffects"] == "None"
+    assert hook(gcp={"allowConfigMapWrites": True})["sideEffects"] == "NoneOnDryRun"
+    assert hook(gcp={"allowConfigMapWrites": True, "enabled": False})["sideEffects"] == "None"
+
+
+def test_our_pods_pass_the_restricted_profile_of_their_own_namespace() -> None:
+    objects = rendered()
+    spec = objects["Deployment/vestibule"]["spec"]["template"]["spec"]
+    container = spec["containers"][0]
+
+    assert (
+        objects["Namespace/vestibule-system"]["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
+        == "restricted"
+    )
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert spec["automountServiceAccountToken"] is False
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert "cpu" not in container["resources"]["limits"]
+
+
+def test_a_rollout_never_takes_a_replica_away_before_another_serves() -> None:
+    deployment = rendered()["Deployment/vestibule"]["spec"]
+
+    assert deployment["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    assert deployment["template"]["spec"]["terminationGracePeriodSeconds"] == 30
+
+
+def test_a_single_replica_can_be_drained() -> None:
+    budget = rendered(install={"replicas": 1})["PodDisruptionBudget/vestibule"]["spec"]
+
+    assert budget["maxUnavailable"] == 1
+
+
+CERTIFICATES: dict[str, tuple[Json, str]] = {
+    "cert-manager": ({}, "cert-manager.io/inject-ca-from"),
+    "service-ca": ({"certificate": "service-ca"}, "service.beta.openshift.io/inject-cabundle"),
+}
+
+
+@pytest.mark.parametrize("sentence", CERTIFICATES)
+def test_the_trust_is_injected_by_who_makes_the_certificate(sentence: str) -> None:
+    data, annotation = CERTIFICATES[sentence]
+
+    configuration = rendered(install=data)["MutatingWebhookConfiguration/vestibule"]
+
+    assert list(configuration["metadata"]["annotations"]) == [annotation]
+
+
+def test_the_leaf_comes_from_a_ca_so_that_renewal_does_not_break_the_trust() -> None:
+    objects = rendered()
+
+    assert objects["Certificate/vestibule-ca"]["spec"]["isCA"] is True
+    assert objects["Certificate/vestibule-tls"]["spec"]["issuerRef"]["name"] == "vestibule-ca"
+
+
+def test_a_secret_of_ones_own_needs_a_ca_bundle() -> None:
+    with pytest.raises(errors.InvalidSettings, match=r"install\.caBundle"):
+        rendered(install={"certificate": "secret"})
+
+    configuration = rendered(install={"certificate": "secret", "caBundle": "Zm9v"})
+    client = configuration["MutatingWebhookConfiguration/vestibule"]["webhooks"][0]["clientConfig"]
+    assert client["caBundle"] == "Zm9v"
+
+
+def test_the_settings_travel_as_a_config_map_with_only_what_differs() -> None:
+    data = rendered(mode="strict", gcp={"defaultAudience": "x"})["ConfigMap/vestibule-settings"]["data"]
+
+    assert data["settings.json"] == '{\n  "gcp": {\n    "defaultAudience": "x"\n  },\n  "mode": "strict"\n}\n'
+
+
+def test_the_settings_that_travel_mean_the_same(tmp_path: Any) -> None:
+    from vestibule.adapters import settingsfile
+
+    given = config.parse(
+        {"mode": "strict", "exclude": {"namespaces": ["x"]}, "install": {"namespace": "hall"}}, "t"
+    )
+    objects = {thing["kind"]: thing for thing in install.objects(given)}
+    path = tmp_path / "settings.json"
+    path.write_text(objects["ConfigMap"]["data"]["settings.json"])
+
+    assert settingsfile.load(path, {}) == given
+
+
+def test_every_namespaced_object_lives_in_our_namespace() -> None:
+    cluster_wide = {
+        "Namespace", "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+    }  # fmt: skip
+    objects = install.objects(config.parse({"install": {"namespace": "hall"}}, "test"))
+
+    stray = [
+        o["kind"]
+        for o in objects
+        if o["kind"] not in cluster_wide and o["metadata"].get("namespace") != "hall"
+    ]
+    assert stray == []
+
+
+def test_probes_use_the_plain_port_when_callers_must_show_certificates() -> None:
+    deployment = rendered(serving={"clientCa": "/ca/ca.crt"})["Deployment/vestibule"]
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "scheme": "HTTP", "port": "metrics"}
