@@ -1,8 +1,8 @@
-"""Writes the reference pages from the code: docs/reference/settings.md and docs/reference/flags.md.
+"""Writes the reference pages from the code: settings, flags and limits, in docs/reference.
 
-Settings come from the Structs of ``core/kinds/config.py``: names, types and defaults from the classes, the
-words from the text below each field. Flags come from ``core/kinds/upstream.py`` and the command itself.
-``--check`` writes nothing and exits 1 when a page is stale.
+Settings and limits come from the Structs of ``core/kinds/config.py`` and ``adapters/serving/limits.py``: names,
+types and defaults from the classes, the words from the text below each field. Flags come from
+``core/kinds/upstream.py`` and the command itself. ``--check`` writes nothing and exits 1 when a page is stale.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 import click
 import msgspec
 
+from vestibule.adapters.serving.limits import Limits
 from vestibule.cli import webhook
 from vestibule.core.kinds import config, upstream
 
@@ -41,7 +42,7 @@ def words(cls: type) -> dict[str, str]:
 
 def markdown(text: str) -> str:
     """A docstring's words as a table cell or a paragraph."""
-    return re.sub(r"``(.+?)``", r"`\1`", " ".join(text.split())).replace("|", "\\|")
+    return re.sub(r"``?([^`]+)``?", r"`\1`", " ".join(text.split())).replace("|", "\\|")
 
 
 def type_words(hint: Any) -> str:
@@ -188,9 +189,51 @@ The variable `VESTIBULE_SETTINGS` names the settings file where `--settings` doe
 """
 
 
+LIMIT_SETTINGS: Final = {"connections": "max_connections", "inflight": "max_inflight"}
+"""Limits that a setting gives, and its field."""
+
+
+def limit_words(name: str, value: float) -> str:
+    """A limit with its unit."""
+    if name.endswith("_seconds"):
+        return f"{value:g} s"
+    if name in ("body", "headers", "buffered"):
+        return f"{value // 2**20} MiB" if value >= 2**20 else f"{value // 2**10} KiB"
+    return f"{value:g}"
+
+
+def limit_rows() -> Iterator[str]:
+    """One row for each limit."""
+    texts, serving = words(Limits), config.Serving()
+    names = {field.name: field.encode_name for field in msgspec.structs.fields(config.Serving)}
+    for name in Limits.__struct_fields__:
+        if name in LIMIT_SETTINGS:
+            field = LIMIT_SETTINGS[name]
+            about = f"{texts[name].rpartition('. ')[0]}. Setting `serving.{names[field]}`."
+            yield f"| {name.replace('_', ' ')} | {getattr(serving, field)} | {about} |"
+        else:
+            value = limit_words(name, getattr(Limits(), name))
+            yield f"| {name.removesuffix('_seconds').replace('_', ' ')} | {value} | {texts[name]} |"
+
+
+def limits_page() -> str:
+    """docs/reference/limits.md."""
+    return f"""{MADE}
+# Limits
+
+How much of everything the webhook takes before it refuses.
+The numbers fit an API server as the caller; two of them are settings.
+
+| limit | value | meaning |
+|---|---|---|
+{chr(10).join(limit_rows())}
+"""
+
+
 def main(arguments: list[str]) -> int:
     """Write the pages, or with ``--check`` only compare them."""
-    pages = {PAGES / "settings.md": settings_page(), PAGES / "flags.md": flags_page()}
+    texts = {"settings.md": settings_page(), "flags.md": flags_page(), "limits.md": limits_page()}
+    pages = {PAGES / name: text for name, text in texts.items()}
     stale = [page for page, text in pages.items() if not page.exists() or page.read_text("utf-8") != text]
     if "--check" in arguments:
         for page in stale:

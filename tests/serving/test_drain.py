@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 
@@ -171,6 +172,30 @@ def test_a_peer_that_does_not_confirm_the_close_does_not_hold_up_the_drain(serve
 
         assert time.monotonic() - began < 3.5
     assert live.stats.connections == 0
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "TLS"])
+def test_sockets_accepted_in_the_moment_of_the_cut_are_closed(
+    serve: Serve, holder: TlsHolder, encrypted: bool
+) -> None:
+    live = serve(tls=holder if encrypted else None)
+    blocked, connected = threading.Event(), threading.Event()
+
+    async def let_the_backlog_fill_and_leave() -> None:
+        blocked.set()
+        assert connected.wait(5)
+        await live.server.drain(delay=0, grace=0)
+
+    leaving = asyncio.run_coroutine_threadsafe(let_the_backlog_fill_and_leave(), live._loop)
+    assert blocked.wait(5)
+    with contextlib.ExitStack() as stack:
+        wires = [stack.enter_context(Wire(live.address)) for _ in range(100)]
+        connected.set()
+        leaving.result(5)
+
+        assert all(wire.ended() for wire in wires)
+    assert until(lambda: live.stats.connections == 0)
+    assert live.stats.accepted == 100
 
 
 def test_a_cancelled_drain_leaves_nothing_open(serve: Serve) -> None:

@@ -10,10 +10,12 @@ is lost, kube-apiserver retries none.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import socket
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from vestibule.adapters.serving.limits import Limits
@@ -89,7 +91,7 @@ class Server:
         try:
             await asyncio.sleep(delay)
             for listener in self._listeners:
-                self._accept(listener)  # who is in the backlog believes to be connected
+                self._accept(listener, _BACKLOG)  # who is in the backlog believes to be connected
             self._close_listeners()
             await asyncio.sleep(0)  # requests that have already arrived are read before anybody looks idle
             for connection in list(service.connections):
@@ -97,30 +99,29 @@ class Server:
             await self._emptied(grace)
         finally:
             self._close_listeners()
+            cut = service.stats.connections
             for task in self._handshakes:
                 task.cancel()
             for connection in list(service.connections):
                 connection.abort()
-            cut = not await self._emptied(_ABORT_SECONDS)
+            await self._emptied(_ABORT_SECONDS)
             if self._timer is not None:
                 self._timer.cancel()
             logger.info("drained", extra={"server": self._name, "cut": cut})
 
-    async def _emptied(self, seconds: float) -> bool:
+    async def _emptied(self, seconds: float) -> None:
+        """Wait until no socket is left, at most for ``seconds``."""
         service = self._service
         if service.stats.connections:
             service.empty.clear()
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await service.empty.wait()
-            except TimeoutError:
-                return False
-        return True
 
-    def _accept(self, listener: socket.socket) -> None:
+    def _accept(self, listener: socket.socket, most: int = _ACCEPT_BURST) -> None:
         service = self._service
         stats = service.stats
-        for _ in range(_ACCEPT_BURST):
+        for _ in range(most):
             try:
                 peer, _ = listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -139,18 +140,18 @@ class Server:
             stats.accepted += 1
             stats.connections += 1
             peer.setblocking(False)
-            task = service.loop.create_task(self._admit(peer))
+            connection = Connection(service)
+            task = service.loop.create_task(self._admit(connection, peer))
             self._handshakes.add(task)
-            task.add_done_callback(self._handshakes.discard)
+            task.add_done_callback(partial(self._admitted, connection, peer))
 
     def _accept_again(self, listener: socket.socket) -> None:
         if listener in self._listeners:
             self._service.loop.add_reader(listener, self._accept, listener)
 
-    async def _admit(self, peer: socket.socket) -> None:
-        """Shake hands and hand the socket to a Connection, which counts it out when it is lost."""
+    async def _admit(self, connection: Connection, peer: socket.socket) -> None:
+        """Shake hands and give the socket to its protocol."""
         service = self._service
-        connection = Connection(service)
         try:
             if service.tls is None:
                 await service.loop.connect_accepted_socket(lambda: connection, peer)
@@ -164,9 +165,13 @@ class Server:
                 )
         except OSError:  # ssl.SSLError is one: a peer that failed or gave up, which is its own affair
             service.stats.handshakes_failed += 1
-        finally:
-            if not connection.made:
-                service.leave()
+
+    def _admitted(self, connection: Connection, peer: socket.socket, task: asyncio.Task[None]) -> None:
+        """Count a socket out that became no connection; ``_admit`` cannot, it may be cancelled unstarted."""
+        self._handshakes.discard(task)
+        if not connection.made:
+            peer.close()
+            self._service.leave()
 
     def _tick(self) -> None:
         """Measure how late we are, and cut off who is too slow."""

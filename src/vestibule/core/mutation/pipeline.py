@@ -1,6 +1,7 @@
 """The decision. Two calls, both pure: ``early`` before anything is read, ``decide`` with the facts.
 
-Between them somebody collects what ``needs`` asks for. Refusals and skips are values; what is raised is a fault.
+Between them somebody collects what ``needs`` asks for. Refusals and skips are values; what is raised is a
+fault.
 """
 
 from __future__ import annotations
