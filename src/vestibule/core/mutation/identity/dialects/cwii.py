@@ -17,7 +17,7 @@ unknown key                  ignored                     told, with the one mean
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 from vestibule.core.admission.verdict import Missing
 from vestibule.core.kinds import config, vocabulary
@@ -74,6 +74,14 @@ _IDENTITY: Final[dict[str, str]] = {
     "aws": vocabulary.AWS_ROLE_ARN,
     "az": vocabulary.AZ_CLIENT_ID,
 }
+
+
+class _Common(TypedDict):
+    expiration: int
+    verify: VerifyAsk | None
+    required: bool
+    include: tuple[str, ...]
+    skip: tuple[str, ...]
 
 
 class _Unusable(NamedTuple):
@@ -161,11 +169,7 @@ class _Reading:
             token_audience = self.found.text(vocabulary.GCP_TOKEN_AUDIENCE)
         return GcpClaim(
             audience=token_audience or pool_provider,
-            expiration=self._expiration("gcp"),
-            verify=self._verify("gcp", settings.verify_image),
-            required=required,
-            include=self._names("gcp", vocabulary.INCLUDE_CONTAINERS, cwii_keys.INCLUDE_ALL),
-            skip=self._names("gcp", vocabulary.SKIP_CONTAINERS, cwii_keys.SKIP_ALL),
+            **self._common("gcp", settings.verify_image, required),
             pool_provider=pool_provider,
             service_account=account,
             delivery=delivery,
@@ -181,11 +185,7 @@ class _Reading:
             return _Unusable((vocabulary.AWS_ROLE_ARN,))
         return AwsClaim(
             audience=self._audience("aws", settings.default_audience),
-            expiration=self._expiration("aws"),
-            verify=self._verify("aws", settings.verify_image),
-            required=required,
-            include=self._names("aws", vocabulary.INCLUDE_CONTAINERS, cwii_keys.INCLUDE_ALL),
-            skip=self._names("aws", vocabulary.SKIP_CONTAINERS, cwii_keys.SKIP_ALL),
+            **self._common("aws", settings.verify_image, required),
             role_arn=role,
             region=self.found.text(vocabulary.AWS_REGION, checks.REGION),
             session_name=self.found.text(vocabulary.AWS_SESSION_NAME, checks.SESSION_NAME),
@@ -204,15 +204,21 @@ class _Reading:
             return _Unusable(tuple(key for key, value in wanted if value is None))
         return AzureClaim(
             audience=self._audience("az", settings.default_audience),
-            expiration=self._expiration("az"),
-            verify=self._verify("az", settings.verify_image),
-            required=required,
-            include=self._names("az", vocabulary.INCLUDE_CONTAINERS, cwii_keys.INCLUDE_ALL),
-            skip=self._names("az", vocabulary.SKIP_CONTAINERS, cwii_keys.SKIP_ALL),
+            **self._common("az", settings.verify_image, required),
             client_id=client,
             tenant_id=tenant,
             authority_host=self._authority(),
         )
+
+    def _common(self, provider: Provider, image: str, required: bool) -> _Common:
+        """What a claim holds whatever the cloud."""
+        return {
+            "expiration": self._expiration(provider),
+            "verify": self._verify(provider, image),
+            "required": required,
+            "include": self._names(provider, vocabulary.INCLUDE_CONTAINERS, cwii_keys.INCLUDE_ALL),
+            "skip": self._names(provider, vocabulary.SKIP_CONTAINERS, cwii_keys.SKIP_ALL),
+        }
 
     def _text(self, key: str, check: levels.Check, provider: Provider) -> str | None:
         return self.found.text(key, check, provider=provider)

@@ -25,14 +25,5 @@ def plan(claim: AwsClaim, layout: Layout) -> Plan:
         env += [Env(name, value, "extra") for name, value in layout.region_extras]
     if claim.session_name is not None:
         env.append(Env(vocabulary.ENV_AWS_SESSION_NAME, claim.session_name, "extra"))
-    base = Plan(
-        provider="aws",
-        volumes=(tokens.volume("aws", claim.audience, claim.expiration),),
-        mounts=(tokens.mount("aws", layout),),
-        env=tuple(env),
-        stronger=_STRONGER,
-        include=claim.include,
-        skip=claim.skip,
-        required=claim.required,
-    )
+    base = tokens.plan("aws", claim, env, layout, _STRONGER)
     return helpers.verified(base, claim.verify, layout)

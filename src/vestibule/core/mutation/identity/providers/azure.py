@@ -23,14 +23,5 @@ def plan(claim: AzureClaim, layout: Layout) -> Plan:
     ]
     if claim.authority_host is not None:
         env.append(Env(vocabulary.ENV_AZURE_AUTHORITY_HOST, claim.authority_host, "extra"))
-    base = Plan(
-        provider="az",
-        volumes=(tokens.volume("az", claim.audience, claim.expiration),),
-        mounts=(tokens.mount("az", layout),),
-        env=tuple(env),
-        stronger=_STRONGER,
-        include=claim.include,
-        skip=claim.skip,
-        required=claim.required,
-    )
+    base = tokens.plan("az", claim, env, layout, _STRONGER)
     return helpers.verified(base, claim.verify, layout, authority=claim.authority_host or "")

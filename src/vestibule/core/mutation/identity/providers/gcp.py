@@ -59,16 +59,7 @@ def plan(claim: GcpClaim, layout: Layout) -> Plan:
     env = [Env(vocabulary.ENV_GOOGLE_CREDENTIALS, file, "source")]
     if layout.gcloud:
         env.append(Env(vocabulary.ENV_CLOUDSDK_CREDENTIALS, file, "extra"))
-    base = Plan(
-        provider="gcp",
-        volumes=(tokens.volume("gcp", claim.audience, claim.expiration),),
-        mounts=(tokens.mount("gcp", layout),),
-        env=tuple(env),
-        include=claim.include,
-        skip=claim.skip,
-        required=claim.required,
-        notes=notes,
-    )
+    base = tokens.plan("gcp", claim, env, layout)._replace(notes=notes)
     if delivery == "annotation":
         base = _by_annotation(base, claim, text)
     else:

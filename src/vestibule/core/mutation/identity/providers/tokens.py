@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from vestibule.core.kinds.vocabulary import Provider
 from vestibule.core.mutation.identity import layouts
-from vestibule.core.mutation.identity.plan import Mount, Volume
+from vestibule.core.mutation.identity.claim import Claim
+from vestibule.core.mutation.identity.plan import Env, Mount, Plan, Volume
 
 
 def source(audience: str, expiration: int) -> dict[str, Any]:
@@ -24,6 +26,26 @@ def volume(provider: Provider, audience: str, expiration: int, *more: dict[str, 
     """The volume: the token, and what else should stand beside it in one directory."""
     return Volume(
         layouts.token_volume(provider), {"projected": {"sources": [source(audience, expiration), *more]}}
+    )
+
+
+def plan(
+    provider: Provider,
+    claim: Claim,
+    env: Iterable[Env],
+    layout: layouts.Layout,
+    stronger: tuple[str, ...] = (),
+) -> Plan:
+    """What every cloud has in common: the token, where it is seen, and the variables that name it."""
+    return Plan(
+        provider=provider,
+        volumes=(volume(provider, claim.audience, claim.expiration),),
+        mounts=(mount(provider, layout),),
+        env=tuple(env),
+        stronger=stronger,
+        include=claim.include,
+        skip=claim.skip,
+        required=claim.required,
     )
 
 
