@@ -40,8 +40,6 @@ The settings file is read again when it changes; a bad one is reported and the l
 @click.option(
     "--client-ca", metavar="VALUE", help="Serve only callers with a certificate of this CA (PEM file)."
 )
-@click.option("--otel-enabled", metavar="VALUE", hidden=True)
-@click.option("--otel-endpoint", metavar="VALUE", hidden=True)
 @options.settings
 @options.cwii
 def command(
@@ -49,8 +47,6 @@ def command(
     self_signed: bool,
     metrics_addr: str | None,
     client_ca: str | None,
-    otel_enabled: str | None,
-    otel_endpoint: str | None,
     settings_file: Path | None,
     mode: str | None,
     **cwii: Any,

@@ -20,6 +20,7 @@ from vestibule.adapters.cluster.ports import Cache, Reader, Writer
 from vestibule.adapters.observe import logs
 from vestibule.adapters.observe.audit import Audit
 from vestibule.adapters.observe.metrics import Metrics
+from vestibule.adapters.observe.otlp import Otlp
 from vestibule.adapters.serving.certwatch import CertFiles, CertWatcher
 from vestibule.adapters.serving.health import Health
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Limits, Server
@@ -47,21 +48,26 @@ class Cluster(Reader, Cache, Writer, Protocol):
 
 
 class Observed:
-    """Passes every answer to the metrics and the audit log."""
+    """Passes every answer to the metrics, the audit log and, where it is switched on, the collector."""
 
-    def __init__(self, metrics: Metrics, audit: Audit | None) -> None:
+    def __init__(self, metrics: Metrics, audit: Audit | None, otlp: Otlp | None) -> None:
         self._metrics = metrics
         self._audit = audit
+        self._otlp = otlp
 
     def verdict(self, review: Review, verdict: Verdict, seconds: float) -> None:
         """A review was decided."""
         self._metrics.verdict(verdict, seconds)
         if self._audit is not None:
             self._audit.note(review, verdict, seconds)
+        if self._otlp is not None:
+            self._otlp.verdict(review, verdict, seconds)
 
     def malformed(self, status: int) -> None:
         """A body was no review."""
         self._metrics.malformed(status)
+        if self._otlp is not None:
+            self._otlp.malformed(status)
 
 
 class App:
@@ -75,9 +81,10 @@ class App:
         serving = self._watched.settings.serving
         self._serving = serving
         self._audit = Audit(sys.stdout.fileno()) if serving.audit else None
+        self._otlp = Otlp(serving.otel_endpoint) if serving.otel_enabled else None
         writer = cluster if self._watched.settings.config_map_writes else None
         handler = Handler(
-            self._policies.current, cluster, cluster, writer, Observed(self._metrics, self._audit)
+            self._policies.current, cluster, cluster, writer, Observed(self._metrics, self._audit, self._otlp)
         )
         self._tls = TlsHolder(min_version=serving.tls_min_version, client_names=serving.client_names)
         files = CertFiles(
@@ -185,6 +192,8 @@ class App:
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._audit is not None:
             self._audit.close()
+        if self._otlp is not None:
+            await asyncio.to_thread(self._otlp.close)
         logger.info("stopped")
 
     async def _watch_settings(self) -> None:

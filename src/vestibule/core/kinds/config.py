@@ -168,6 +168,11 @@ class Serving(_Section, frozen=True):
     """Lowest level that is logged."""
     audit: bool = True
     """One JSON line for every verdict on standard output."""
+    otel_enabled: bool = False
+    """Push metrics and spans to an OpenTelemetry collector; needs the ``otel`` extra."""
+    otel_endpoint: str = ""
+    """Where to, OTLP over gRPC (``http://collector:4317``); empty: the ``OTEL_EXPORTER_OTLP_*``
+    variables decide."""
 
 
 class Settings(_Section, frozen=True):

@@ -36,6 +36,8 @@ CWII: Final = (
     Flag("mount-root", ("mountRoot",), "text", "directory in containers below which tokens appear"),
     Flag("token-expiration", ("tokenExpirationSeconds",), "int", "life of tokens in seconds"),
     Flag("native-annotations", ("nativeAnnotations",), "bool", "also understand the GKE, EKS and Azure keys"),
+    Flag("otel-enabled", ("serving", "otelEnabled"), "bool", "push to an OpenTelemetry collector"),
+    Flag("otel-endpoint", ("serving", "otelEndpoint"), "text", "where the collector listens, OTLP over gRPC"),
     Flag("gcp-enabled", ("gcp", "enabled"), "bool", "serve Google Cloud"),
     Flag("gcp-default-audience", ("gcp", "defaultAudience"), "text", "workload identity provider"),
     Flag("gcp-delivery", ("gcp", "delivery"), "delivery", "annotation, config-map or init-container"),
