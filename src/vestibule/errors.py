@@ -8,7 +8,8 @@
     │   └── InvalidSettings     the settings file, a flag or a variable
     ├── Unavailable             try again soon: a passing fault
     │   ├── LookupFailed        an object could not be read; never the same as "it has no annotations"
-    │   └── Overloaded          more work than we take
+    │   ├── Overloaded          more work than we take
+    │   └── Gone                a watch cannot go on from there: list again
     ├── Forbidden               the cluster does not let us; a human must act
     ├── Conflict                somebody else owns that field
     └── MissingExtra            an optional dependency is not installed
@@ -23,6 +24,7 @@ from typing import NamedTuple
 __all__ = [
     "Conflict",
     "Forbidden",
+    "Gone",
     "InvalidInput",
     "InvalidSettings",
     "LookupFailed",
@@ -88,6 +90,10 @@ class LookupFailed(Unavailable):
 
 class Overloaded(Unavailable):
     """More work is waiting than we take."""
+
+
+class Gone(Unavailable):
+    """The version a watch should go on from is no longer kept; list anew."""
 
 
 class Forbidden(VestibuleError):

@@ -8,6 +8,7 @@ remembered per set of sources instead of being made per pod.
 from __future__ import annotations
 
 import enum
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
@@ -32,33 +33,45 @@ OwnerRef = review.OwnerReference
 
 
 class Annotations:
-    """The annotations of one object that can matter; immutable, hashable by content, hash made once."""
+    """The annotations of one object that can matter; immutable, hashable by content, hash made once.
 
-    __slots__ = ("_hash", "_map")
+    Kept as one flat tuple of keys and values: a store holds a hundred thousand of these, and a dictionary
+    each would be most of its memory. Few keys are kept, so looking through them is quick.
+    """
+
+    __slots__ = ("_flat", "_hash")
 
     def __init__(self, annotations: Mapping[str, str]) -> None:
-        self._map = dict(annotations)
-        self._hash = hash(tuple(sorted(self._map.items())))
+        flat: list[str] = []
+        for key in sorted(annotations):
+            flat += (sys.intern(key), annotations[key])
+        self._flat = tuple(flat)
+        self._hash = hash(self._flat)
 
     def get(self, key: str) -> str | None:
         """The value, or None when the key is absent."""
-        return self._map.get(key)
+        flat = self._flat
+        for index in range(0, len(flat), 2):
+            if flat[index] == key:
+                return flat[index + 1]
+        return None
 
     def items(self) -> Iterable[tuple[str, str]]:
-        """Key and value pairs in the order of the object."""
-        return self._map.items()
+        """Key and value pairs, by key."""
+        flat = self._flat
+        return [(flat[index], flat[index + 1]) for index in range(0, len(flat), 2)]
 
     def __bool__(self) -> bool:
-        return bool(self._map)
+        return bool(self._flat)
 
     def __hash__(self) -> int:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Annotations) and self._map == other._map)
+        return self is other or (isinstance(other, Annotations) and self._flat == other._flat)
 
     def __repr__(self) -> str:
-        return f"Annotations({self._map!r})"
+        return f"Annotations({dict(self.items())!r})"
 
 
 NO_ANNOTATIONS: Final = Annotations({})

@@ -1,0 +1,208 @@
+"""One asynchronous client for one API server: sends calls, streams watches, turns statuses into our errors.
+
+Reads are tried again after an accident on the wire, a 429 or a 5xx, as long as the caller's deadline allows
+and as the server's ``Retry-After`` says. Writes are tried again only when the server says that it did
+nothing (429, or 503 with ``Retry-After``). A token that is rejected is fetched anew, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator
+from typing import Any, Final, NamedTuple
+
+import aiohttp
+import msgspec
+
+from vestibule import __version__, errors
+from vestibule.adapters.cluster.access import Access
+from vestibule.adapters.cluster.calls import Call
+
+_AGENT: Final = f"vestibule/{__version__}"
+_ATTEMPTS: Final = 4
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 2.0
+_LINE: Final = 16 * 1024 * 1024
+"""Bytes of one watch event; an object is at most 3 MiB, and JSON may escape it to several times that."""
+
+
+class Answer(NamedTuple):
+    """A status and the body that came with it."""
+
+    status: int
+    body: bytes
+    retry_after: float | None = None
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+    reason: str = ""
+
+
+class Client:
+    """Speaks to one API server; to be closed."""
+
+    def __init__(self, access: Access, *, timeout: float = 10.0, connections: int = 32) -> None:
+        self._access = access
+        self._timeout = timeout
+        self._connections = connections
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def namespace(self) -> str:
+        """The namespace we are at home in."""
+        return self._access.namespace
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._connections, ssl=self._access.tls or False),
+                headers={"User-Agent": _AGENT, "Accept": "application/json"},
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=5),
+                auto_decompress=True,
+                read_bufsize=256 * 1024,
+            )
+        return self._session
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def send(self, call: Call) -> Answer:
+        """The answer, whatever its status, after such retries as are safe.
+
+        Raises Unavailable when there was none in time.
+        """
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        pause = _FIRST_PAUSE
+        attempt = 1
+        fresh_token = False
+        while True:
+            failure = ""
+            answer: Answer | None = None
+            try:
+                async with asyncio.timeout_at(deadline):
+                    answer = await self._once(call)
+            except TimeoutError:
+                raise errors.Unavailable(
+                    f"no answer from {self._access.server} in {self._timeout:g} s"
+                ) from None
+            except (aiohttp.ClientError, OSError) as error:
+                failure = _said(error)
+            if answer is not None:
+                if answer.status == 401 and not fresh_token:
+                    fresh_token = True
+                    self._access.credential.rejected()
+                    continue
+                if not _again(call, answer):
+                    return answer
+                failure = f"status {answer.status}"
+            elif not call.reads:
+                raise errors.Unavailable(f"{self._access.server}: {failure}")
+            wait = answer.retry_after if answer is not None and answer.retry_after is not None else pause
+            out_of_time = asyncio.get_running_loop().time() + wait >= deadline
+            if attempt >= _ATTEMPTS or out_of_time:
+                if answer is not None:
+                    return answer
+                raise errors.Unavailable(f"{self._access.server}: {failure}")
+            await asyncio.sleep(wait * random.uniform(0.8, 1.2))  # noqa: S311 - jitter, not a secret
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            attempt += 1
+
+    async def _once(self, call: Call) -> Answer:
+        async with self._request(call) as response:
+            body = await response.read()
+            return Answer(response.status, body, _seconds(response.headers.get("Retry-After")))
+
+    @contextlib.asynccontextmanager
+    async def _request(self, call: Call) -> AsyncIterator[aiohttp.ClientResponse]:
+        access = self._access
+        headers = {}
+        authorization = await access.credential.authorization()
+        if authorization:
+            headers["Authorization"] = authorization
+        if call.content_type:
+            headers["Content-Type"] = call.content_type
+        more: dict[str, Any] = {}
+        if access.server_name:
+            more["server_hostname"] = access.server_name
+        if access.proxy:
+            more["proxy"] = access.proxy
+        from yarl import URL  # noqa: PLC0415 - comes with aiohttp; paths are encoded already
+
+        async with self._open().request(
+            call.method,
+            URL(access.server + call.path, encoded=True),
+            data=call.body or None,
+            headers=headers,
+            allow_redirects=False,
+            **more,
+        ) as response:
+            yield response
+
+    async def lines(self, call: Call, silence: float) -> AsyncIterator[bytes]:
+        """The lines of a stream, until it ends.
+
+        Raises Unavailable when it breaks or is silent for too long, Gone for 410, Forbidden for 401 and 403.
+        """
+        try:
+            async with self._request(call) as response:
+                if response.status != 200:
+                    raise_for(Answer(response.status, await response.read()), "watch")
+                buffer = bytearray()
+                while True:
+                    async with asyncio.timeout(silence):
+                        chunk = await response.content.readany()
+                    if not chunk:
+                        return
+                    buffer += chunk
+                    if len(buffer) > _LINE:
+                        raise errors.Unavailable("a watch event is larger than we take")
+                    *whole, rest = bytes(buffer).split(b"\n")
+                    for line in whole:
+                        if line:
+                            yield line
+                    buffer = bytearray(rest)
+        except TimeoutError:
+            raise errors.Unavailable(f"the watch was silent for {silence:g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise errors.Unavailable(f"the watch broke: {_said(error)}") from error
+
+
+def raise_for(answer: Answer, what: str) -> None:
+    """Raise what an unwanted status means: Gone, Forbidden, Conflict or Unavailable; the server's words
+    are kept."""
+    said = message(answer.body)
+    if answer.status == 410:
+        raise errors.Gone(f"{what}: {said}")
+    if answer.status in (401, 403):
+        raise errors.Forbidden(f"{what}: {said or answer.status}")
+    if answer.status == 409:
+        raise errors.Conflict(f"{what}: {said}")
+    raise errors.Unavailable(f"{what}: status {answer.status} {said}".rstrip())
+
+
+def message(body: bytes) -> str:
+    """The message of a Status object; empty when there is none."""
+    try:
+        return msgspec.json.decode(body, type=_Status).message[:300]
+    except msgspec.MsgspecError:
+        return ""
+
+
+def _again(call: Call, answer: Answer) -> bool:
+    if answer.status == 429 or (answer.status == 503 and answer.retry_after is not None):
+        return True
+    return call.reads and answer.status >= 500
+
+
+def _seconds(header: str | None) -> float | None:
+    return float(header) if header and header.isascii() and header.isdigit() else None
+
+
+def _said(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,165 @@
+"""A live cluster behind the ports: namespaces and ServiceAccounts are reflected, workloads are read when a
+pod names them.
+
+What is not in the store is UNKNOWN, never "absent": a ServiceAccount created a millisecond before its pod
+is read from the API server. Workloads would be many and most never asked for, so they are read on demand,
+kept for a few seconds and bounded in number. Absences are remembered for a moment, so that a flood of pods
+with a missing account costs one read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from vestibule import errors
+from vestibule.adapters.cluster import calls, client
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.ports import UNKNOWN, Event, Unknown
+from vestibule.adapters.cluster.reflector import Reflector
+from vestibule.adapters.cluster.store import Item, source
+from vestibule.core.kinds import gvk
+from vestibule.core.kinds.gvk import Kind
+from vestibule.core.mutation.facts import Source
+
+REFLECTED: Final = (gvk.NAMESPACE, gvk.SERVICE_ACCOUNT)
+_ABSENT_SECONDS: Final = 1.0
+"""How long an absence is believed."""
+_OWNER_SECONDS: Final = 10.0
+"""How long a workload that was read is believed; a rollout asks for the same one many times a second."""
+_REMEMBERED: Final = 10_000
+"""Workloads and absences kept; at 0.5 KB some 5 MiB."""
+_LOST_SECONDS: Final = 60.0
+"""How long a store may be on its own before we stop calling ourselves ready."""
+
+_item = msgspec.json.Decoder(Item).decode
+_Key = tuple[Kind, str, str]
+
+
+class LiveCluster:
+    """Fulfils Reader, Cache, Watcher and Writer."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        looked_up: Callable[[str, str], None] = lambda kind, result: None,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._looked_up = looked_up
+        self._callbacks: list[Callable[[Event], None]] = []
+        self.reflectors = {kind: Reflector(client, kind, self._tell, clock=clock) for kind in REFLECTED}
+        self._stores = {kind: reflector.store for kind, reflector in self.reflectors.items()}
+        self._recent: OrderedDict[_Key, tuple[float, Source | None]] = OrderedDict()
+        self._reading: dict[_Key, asyncio.Task[Source | None]] = {}
+
+    @property
+    def synced(self) -> bool:
+        """Whether every reflected kind has been listed once."""
+        return all(reflector.synced for reflector in self.reflectors.values())
+
+    def problem(self) -> str:
+        """What keeps the cache from being trusted; empty when nothing does."""
+        for kind, reflector in self.reflectors.items():
+            if not reflector.synced:
+                return f"{kind} not listed yet{': ' + reflector.error if reflector.error else ''}"
+            lost = reflector.lost_for()
+            if lost > _LOST_SECONDS:
+                return f"{kind} not watched for {lost:.0f} s: {reflector.error}"
+        return ""
+
+    async def run(self, interval: float = 0.0) -> None:
+        """Keep the stores in step, for ever."""
+        del interval  # we are told, we need not look
+        async with asyncio.TaskGroup() as group:
+            for kind, reflector in self.reflectors.items():
+                group.create_task(reflector.run(), name=f"reflect {kind}")
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for task in list(self._reading.values()):
+            task.cancel()
+        await asyncio.gather(*self._reading.values(), return_exceptions=True)
+        await self._client.close()
+
+    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+        """What is known without asking."""
+        store = self._stores.get(kind)
+        if store is not None:
+            found = store.get(namespace, name)
+            if found is not None:
+                return found
+        recent = self._recent.get((kind, namespace, name))
+        if recent is not None and recent[0] > self._clock():
+            return recent[1]
+        return UNKNOWN
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Source | None:
+        """The truth; those who ask for the same object at the same time share one read."""
+        key = (kind, namespace, name)
+        task = self._reading.get(key)
+        if task is None:
+            task = asyncio.create_task(self._read(key))
+            self._reading[key] = task
+            task.add_done_callback(lambda _: self._reading.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def _read(self, key: _Key) -> Source | None:
+        kind, namespace, name = key
+        what = f"{kind.kind} {namespace}/{name}" if namespace else f"{kind.kind} {name}"
+        try:
+            answer = await self._client.send(calls.get(kind, namespace, name))
+            if answer.status not in (200, 404):
+                client.raise_for(answer, f"reading {what}")
+            found = source(kind, _item(answer.body)) if answer.status == 200 else None
+        except errors.Forbidden:
+            self._looked_up(kind.kind, "forbidden")
+            raise
+        except (errors.Unavailable, errors.Conflict, msgspec.MsgspecError) as error:
+            self._looked_up(kind.kind, "failed")
+            raise errors.LookupFailed(what, str(error)) from error
+        self._looked_up(kind.kind, "found" if found else "absent")
+        self._remember(key, found)
+        return found
+
+    def _remember(self, key: _Key, found: Source | None) -> None:
+        if found is not None and key[0] in self._stores:
+            return  # its watch will bring it, and with it every later change
+        seconds = _ABSENT_SECONDS if found is None else _OWNER_SECONDS
+        self._recent[key] = (self._clock() + seconds, found)
+        self._recent.move_to_end(key)
+        while len(self._recent) > _REMEMBERED:
+            self._recent.popitem(last=False)
+
+    def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
+        """Call back on every change of a reflected kind; the returned function ends it."""
+        self._callbacks.append(callback)
+
+        def end() -> None:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
+
+        return end
+
+    def _tell(self, event: Event) -> None:
+        self._recent.pop((event.kind, event.source.namespace, event.source.name), None)
+        for callback in self._callbacks:
+            callback(event)
+
+    async def apply(self, obj: Mapping[str, Any], *, field_manager: str, force: bool = False) -> None:
+        """Server-side apply."""
+        kind = gvk.BY_KIND.get(str(obj.get("kind")))
+        if kind is None or kind.api_version != obj.get("apiVersion"):
+            raise errors.InvalidInput(
+                errors.Problem(f"{obj.get('apiVersion')} {obj.get('kind')}", "kind", "is none that we write")
+            )
+        answer = await self._client.send(calls.apply(kind, obj, field_manager=field_manager, force=force))
+        if answer.status not in (200, 201):
+            client.raise_for(answer, f"applying {kind.kind} {obj['metadata'].get('name')}")

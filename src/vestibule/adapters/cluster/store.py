@@ -1,0 +1,90 @@
+"""What a reflector has seen of one kind: namespace and name to Source, and nothing else of the object.
+
+A hundred thousand ServiceAccounts live here, so every byte is asked for: names of namespaces and keys are
+shared, objects without annotations that matter share one empty set, uids are kept only where a walk
+compares them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import msgspec
+
+from vestibule.core.kinds import gvk, vocabulary
+from vestibule.core.kinds.gvk import Kind
+from vestibule.core.mutation.facts import NO_ANNOTATIONS, Annotations, OwnerRef, Source
+
+
+class _Meta(msgspec.Struct, gc=False, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+    owner_references: list[OwnerRef] | None = None
+
+
+class Item(msgspec.Struct, gc=False):
+    """An object as it arrives: managed fields, specs and statuses are skipped by the decoder, not
+    decoded and dropped."""
+
+    metadata: _Meta
+
+
+def source(kind: Kind, item: Item) -> Source:
+    """The object cut down to what a decision needs."""
+    meta = item.metadata
+    kept = vocabulary.relevant(meta.annotations) if meta.annotations else None
+    owned = kind not in _NEVER_OWNED
+    return Source(
+        kind.kind,
+        sys.intern(meta.namespace) if kind.namespaced else "",
+        meta.name,
+        meta.uid if owned else "",
+        Annotations(kept) if kept else NO_ANNOTATIONS,
+        tuple(meta.owner_references) if owned and meta.owner_references else (),
+    )
+
+
+_NEVER_OWNED = frozenset({gvk.NAMESPACE, gvk.SERVICE_ACCOUNT})
+
+
+class Store:
+    """All objects of one kind."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self._spaces: dict[str, dict[str, Source]] = {}
+
+    def get(self, namespace: str, name: str) -> Source | None:
+        """The object, or None when it has not been seen."""
+        space = self._spaces.get(namespace)
+        return None if space is None else space.get(name)
+
+    def put(self, found: Source) -> Source | None:
+        """Take an object in; what stood there before."""
+        space = self._spaces.setdefault(found.namespace, {})
+        before = space.get(found.name)
+        space[found.name] = found
+        return before
+
+    def drop(self, namespace: str, name: str) -> Source | None:
+        """Forget an object; what stood there."""
+        space = self._spaces.get(namespace)
+        if space is None:
+            return None
+        before = space.pop(name, None)
+        if not space:
+            del self._spaces[namespace]
+        return before
+
+    def keys(self) -> Iterator[tuple[str, str]]:
+        """Namespace and name of everything."""
+        for namespace, space in self._spaces.items():
+            for name in space:
+                yield namespace, name
+
+    def __len__(self) -> int:
+        return sum(map(len, self._spaces.values()))

@@ -1,0 +1,73 @@
+"""What the rig is made of: program, Go module folder, package, version, and where the binary is cached.
+
+The versions stand in ``modules/*/go.mod`` too; a test compares them. Default is the newest API server that
+we support, ``old`` the oldest.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+MODULES = Path(__file__).resolve().parent / "modules"
+NEW, OLD = "v1.36.3", "v1.32.2"
+CORE = ("etcd", "kube-apiserver", "kube-controller-manager")
+"""Enough for pods that are created; the scheduler and kwok are for pods that must run."""
+
+
+class Binary(NamedTuple):
+    """One program at one version."""
+
+    name: str
+    module: str
+    package: str
+    version: str
+
+    @property
+    def path(self) -> Path:
+        return cache() / "rig" / self.version / self.name
+
+    @property
+    def link_flags(self) -> str:
+        """No symbol tables (a third of the size); Kubernetes learns its version only here."""
+        if not self.package.startswith("k8s.io/"):
+            return "-s -w"
+        major, minor, _ = self.version.removeprefix("v").split(".")
+        told = {"gitVersion": self.version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+        return " ".join(
+            ["-s -w", *(f"-X k8s.io/component-base/version.{key}={value}" for key, value in told.items())]
+        )
+
+
+def _kubernetes(module: str, version: str) -> list[Binary]:
+    names = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+    return [Binary(name, module, f"k8s.io/kubernetes/cmd/{name}", version) for name in names]
+
+
+_SHARED = [
+    Binary("etcd", "etcd", "go.etcd.io/etcd/server/v3", "v3.6.0"),
+    Binary("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "v0.8.0"),
+]
+BINARIES = {
+    NEW: {binary.name: binary for binary in _SHARED + _kubernetes("control-plane", NEW)},
+    OLD: {binary.name: binary for binary in _SHARED + _kubernetes("control-plane-old", OLD)},
+}
+
+
+def cache() -> Path:
+    """The user's cache folder of this project, outside the work tree."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "vestibule"
+
+
+def chosen() -> str:
+    """The version of the API server that ``VESTIBULE_RIG_VERSION`` asks for: ``old``, or one of ours.
+
+    Raises ValueError for a version that has no module folder.
+    """
+    asked = os.environ.get("VESTIBULE_RIG_VERSION") or NEW
+    version = OLD if asked == "old" else asked
+    if version not in BINARIES:
+        raise ValueError(f"VESTIBULE_RIG_VERSION is {asked!r}, want old or one of {', '.join(BINARIES)}")
+    return version
