@@ -57,7 +57,7 @@ def webhook_command(port: int, metrics_port: int, cluster_dir: Path, cert: Path,
 
 def webhook_environment() -> dict[str, str]:
     """What our image sets beside the command line."""
-    return {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "131072"}
+    return {}
 
 
 def ready_url(port: int, metrics_port: int) -> str:

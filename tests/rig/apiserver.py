@@ -1,20 +1,18 @@
 """kube-apiserver: its own authority, its own prefix in etcd, users by certificate, an audit log.
 
-The flags are those of the boot recipe; each test may change any by name (``flags={"anonymous-auth":
-"false"}``, None removes one). Priority and fairness and the in-flight limits are off, so that a load test measures
-the webhook and not the limiter.
+A test may change any flag by name (``flags={"anonymous-auth": "false"}``, None removes one). Priority and
+fairness and the in-flight limits are off, so that a load test measures the webhook and not the limiter.
 """
 
 from __future__ import annotations
 
-import http.client
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.rig.client import Client
+from tests.rig.client import healthy
 from tests.rig.part import Part
 from tests.rig.pki import Authority
 
@@ -23,7 +21,10 @@ _POD_CHANGES = {
     "level": "Metadata",
     "verbs": ["create", "update", "patch", "delete"],
     "resources": [
-        {"group": "", "resources": ["pods", "pods/ephemeralcontainers", "pods/resize", "serviceaccounts/token"]}
+        {
+            "group": "",
+            "resources": ["pods", "pods/ephemeralcontainers", "pods/resize", "serviceaccounts/token"],
+        }
     ],
 }
 AUDIT_POLICY: dict[str, Any] = {
@@ -103,13 +104,10 @@ class ApiServer(Part):
             "audit-log-path": str(self.audit_log),
             **self.flags,
         }
-        return [str(self.binary), *(f"--{name}={value}" for name, value in flags.items() if value is not None)]
+        return [
+            str(self.binary),
+            *(f"--{name}={value}" for name, value in flags.items() if value is not None),
+        ]
 
     def ready(self) -> bool:
-        probe = Client(self.url, self._probe, timeout=2.0)
-        try:
-            return probe.get("/readyz").status == 200
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            probe.close()
+        return healthy(self.url, "/readyz", self._probe)

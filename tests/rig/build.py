@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.rig.toolchain import Tell
 
 BUILD_SECONDS = 3_600.0
-"""For one binary, and for the wait for another builder: 400 s were measured at load 13, this is 9 times that."""
+"""For one binary, and for the wait for another builder: 400 s were measured at load 13, times 9."""
 
 
 def say(text: str) -> None:

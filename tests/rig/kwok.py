@@ -5,12 +5,11 @@ What happens to a node and a pod stands in ``stages.yaml``. Only nodes that ``no
 
 from __future__ import annotations
 
-import http.client
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.rig.client import Client, Object
+from tests.rig.client import Object, healthy
 from tests.rig.part import Part
 
 _MARK = "kwok.x-k8s.io/node"
@@ -44,10 +43,4 @@ class Kwok(Part):
         ]
 
     def ready(self) -> bool:
-        probe = Client(f"http://127.0.0.1:{self.port}", None, timeout=2.0)
-        try:
-            return probe.get("/healthz").status == 200
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            probe.close()
+        return healthy(f"http://127.0.0.1:{self.port}", "/healthz", None)

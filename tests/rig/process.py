@@ -168,9 +168,7 @@ class Process:
     def memory(self) -> int:
         """Resident bytes (VmRSS); Linux only."""
         status = Path(f"/proc/{self.pid}/status").read_text()
-        return next(
-            int(line.split()[1]) * 1_024 for line in status.splitlines() if line.startswith("VmRSS:")
-        )
+        return next(int(line.split()[1]) * 1_024 for line in status.splitlines() if line.startswith("VmRSS:"))
 
     def _reaped(self) -> None:
         if self._guarded and self._child is not None:

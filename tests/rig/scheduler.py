@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import http.client
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.rig.client import Client
+from tests.rig.client import healthy
 from tests.rig.part import Part
 from tests.rig.pki import Authority
 
@@ -18,7 +17,13 @@ class Scheduler(Part):
     name = "kube-scheduler"
 
     def __init__(
-        self, binary: Path, folder: Path, authority: Authority, *, kubeconfig: Callable[[], Path], **options: Any
+        self,
+        binary: Path,
+        folder: Path,
+        authority: Authority,
+        *,
+        kubeconfig: Callable[[], Path],
+        **options: Any,
     ) -> None:
         super().__init__(binary, folder, **options)
         self._kubeconfig = kubeconfig
@@ -40,10 +45,4 @@ class Scheduler(Part):
         ]
 
     def ready(self) -> bool:
-        probe = Client(f"https://127.0.0.1:{self.port}", self._probe, timeout=2.0)
-        try:
-            return probe.get("/readyz").status == 200
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            probe.close()
+        return healthy(f"https://127.0.0.1:{self.port}", "/readyz", self._probe)

@@ -32,6 +32,8 @@ Exit code 3: at least one pod would be refused.
 def command(
     files: tuple[str, ...],
     cluster: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
     namespace: str,
     output: str,
     settings_file: Path | None,
@@ -41,7 +43,9 @@ def command(
     """Say what each pod gets, from which annotation on which object, what is missing and what to do."""
     from vestibule.apps.offline import explain
 
-    injected = offline.decided(files, cluster, namespace, settings_file, options.overrides(mode, cwii))
+    injected = offline.decided(
+        files, cluster, kubeconfig, context, namespace, settings_file, options.overrides(mode, cwii)
+    )
     explanations = explain.explain(injected)
     if output == "json":
         click.echo(printer.json_text(explain.as_json(explanations)), nl=False)

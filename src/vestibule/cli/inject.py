@@ -33,6 +33,8 @@ Warnings go to standard error. Exit code 3: at least one pod would be refused.
 def command(
     files: tuple[str, ...],
     cluster: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
     namespace: str,
     output: str,
     settings_file: Path | None,
@@ -42,7 +44,9 @@ def command(
     """Give the pods in manifests their identity, as the webhook would; comments and key order stay."""
     from vestibule.apps.offline import outputs
 
-    injected = offline.decided(files, cluster, namespace, settings_file, options.overrides(mode, cwii))
+    injected = offline.decided(
+        files, cluster, kubeconfig, context, namespace, settings_file, options.overrides(mode, cwii)
+    )
     for result in injected.results:
         for finding in result.verdict.findings:
             if finding.severity == "warn":

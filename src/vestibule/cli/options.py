@@ -77,4 +77,15 @@ def manifests(function: F) -> F:
         multiple=True,
         help="Manifest file, directory, or - for standard input; may be repeated.",
     )
-    return files(cluster(namespace(function)))
+    return files(cluster(kubeconfig(namespace(function))))
+
+
+def kubeconfig(function: F) -> F:
+    """``--kubeconfig`` and ``--context``."""
+    context = click.option("--context", help="Context of the kubeconfig; default: the current one.")
+    file = click.option(
+        "--kubeconfig",
+        type=click.Path(path_type=Path),
+        help="Read a live cluster through this kubeconfig.",
+    )
+    return file(context(function))

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vestibule import errors
-from vestibule.cli import options
+from vestibule.cli import live, options
 
 if TYPE_CHECKING:
     from vestibule.apps.webhook.app import App
@@ -33,6 +32,7 @@ The settings file is read again when it changes; a bad one is reported and the l
     type=click.Path(path_type=Path),
     help="Serve from this directory of manifests instead of a live cluster; read again on change.",
 )
+@options.kubeconfig
 @click.option("--self-signed", is_flag=True, help="Make a throw-away certificate in a temporary directory.")
 @click.option(
     "--metrics-addr", metavar="VALUE", help="Where /metrics is served in plain HTTP; empty: nowhere."
@@ -44,6 +44,8 @@ The settings file is read again when it changes; a bad one is reported and the l
 @options.cwii
 def command(
     cluster: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
     self_signed: bool,
     metrics_addr: str | None,
     client_ca: str | None,
@@ -65,12 +67,9 @@ def command(
     level = upstream.log_level(os.environ.get("RUST_LOG", ""))
     if level:
         serving["logLevel"] = level
-    if cluster is None:
-        raise errors.InvalidSettings(
-            errors.Problem("--cluster", "", "is missing, want a directory of manifests (no live cluster yet)")
-        )
-    source = DirectoryCluster(cluster)
-    source.load()
+    source = DirectoryCluster(cluster) if cluster is not None else live.cluster(kubeconfig, context)
+    if isinstance(source, DirectoryCluster):
+        source.load()
     with tempfile.TemporaryDirectory(prefix="vestibule-") as scratch:
         if self_signed:
             serving |= _throw_away(Path(scratch))

@@ -145,7 +145,7 @@ class Client:
             yield response
 
     async def lines(self, call: Call, silence: float) -> AsyncIterator[bytes]:
-        """The lines of a stream, until it ends.
+        """An empty line when the stream is open, then its lines, until it ends.
 
         Raises Unavailable when it breaks or is silent for too long, Gone for 410, Forbidden for 401 and 403.
         """
@@ -153,6 +153,7 @@ class Client:
             async with self._request(call) as response:
                 if response.status != 200:
                     raise_for(Answer(response.status, await response.read()), "watch")
+                yield b""
                 buffer = bytearray()
                 while True:
                     async with asyncio.timeout(silence):

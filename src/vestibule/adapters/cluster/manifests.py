@@ -107,6 +107,13 @@ class DirectoryCluster:
             return False
         return True
 
+    def problem(self) -> str:
+        """A directory that was read once is good; a bad change is in ``last_error`` and changes nothing."""
+        return "" if self.synced else "not read yet"
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
     async def run(self, interval: float) -> None:
         """Check every ``interval`` seconds, for ever; the directory is small, so it is read in the loop."""
         while True:

@@ -108,6 +108,9 @@ class MemoryCluster:
             return Event("added", key.kind, entry.source)
         return Event("modified", key.kind, entry.source) if before.object != obj else None
 
+    async def close(self) -> None:
+        """Nothing is held open."""
+
     # ── Reader, Cache, Watcher, Writer ──────────────────────────────────────────────────────────────────────
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Source | None:

@@ -31,6 +31,8 @@ _WATCH_SECONDS: Final = (240, 300)
 """A watch is asked to end by itself within this range, so that many replicas do not return at once."""
 SILENCE_SECONDS: Final = 75.0
 """A live watch gets a bookmark every minute; one that is silent for longer hangs."""
+_SHORT_WATCH_SECONDS: Final = 1.0
+"""A watch that ends sooner was not ended as asked; the next one waits for its pause."""
 _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 15.0
 
@@ -99,9 +101,11 @@ class Reflector:
             try:
                 if not self._version:
                     await self._list()
+                began = self._clock()
                 await self._watch()
-                pause = _FIRST_PAUSE
-                continue  # the server ended the watch, as asked; go on at once
+                if self._clock() - began > _SHORT_WATCH_SECONDS:
+                    pause = _FIRST_PAUSE
+                    continue  # the server ended the watch, as asked; go on at once
             except errors.Gone:
                 logger.info("watch too old, listing again", extra={"kind": str(self.kind)})
                 self._version = ""
@@ -143,6 +147,9 @@ class Reflector:
         seconds = random.randint(*_WATCH_SECONDS)  # noqa: S311 - jitter, not a secret
         call = calls.watch(self.kind, self._version, seconds)
         async for line in self._client.lines(call, self._silence):
+            if not line:
+                self._alive()  # the watch is open
+                continue
             try:
                 change = _change(line)
                 if change.type == "ERROR":

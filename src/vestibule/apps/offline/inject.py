@@ -74,7 +74,7 @@ def run(
     for template in (template for templates in found.values() for template in templates):
         for companion in template.companions:
             above.put(companion)
-    return asyncio.run(_run(files, found, Overlay(above, cluster), policy))
+    return asyncio.run(_run_and_close(files, found, Overlay(above, cluster), policy))
 
 
 Where = tuple[int, int]
@@ -92,6 +92,15 @@ def _templates(files: Sequence[File], namespace: str) -> dict[Where, list[Templa
     if problems:
         raise InvalidInput(*problems)
     return found
+
+
+async def _run_and_close(
+    files: Sequence[File], found: dict[Where, list[Template]], cluster: Overlay, policy: Policy
+) -> Injected:
+    try:
+        return await _run(files, found, cluster, policy)
+    finally:
+        await cluster.close()
 
 
 async def _run(

@@ -12,7 +12,11 @@ from vestibule.core.mutation.facts import Source
 
 
 class Readable(ports.Reader, ports.Cache, Protocol):
-    """A cluster that can be asked."""
+    """A cluster that can be asked, and let go."""
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        ...
 
 
 class Overlay:
@@ -21,6 +25,11 @@ class Overlay:
     def __init__(self, above: MemoryCluster, below: Readable | None) -> None:
         self._above = above
         self._below = below
+
+    async def close(self) -> None:
+        """Let go of the cluster below."""
+        if self._below is not None:
+            await self._below.close()
 
     @property
     def synced(self) -> bool:

@@ -42,8 +42,16 @@ _LOOK_SECONDS = 1.0
 class Cluster(Reader, Cache, Writer, Protocol):
     """A back end in all its roles, and what keeps it fresh."""
 
+    def problem(self) -> str:
+        """What keeps the cache from being trusted; empty when nothing does."""
+        ...
+
     async def run(self, interval: float) -> None:
         """Keep in step with the truth for ever; ``interval`` is in seconds, where a back end must look."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of every connection."""
         ...
 
 
@@ -95,7 +103,7 @@ class App:
         self._certificate = CertWatcher(files, self._tls)
         self.health = Health(
             {
-                "cache": lambda: "" if cluster.synced else "not synced yet",
+                "cache": cluster.problem,
                 "certificate": lambda: self._certificate.state.reason,
                 "mutation": lambda: canary.problem(self._policies.current()),
             }
@@ -190,6 +198,7 @@ class App:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._cluster.close()
         if self._audit is not None:
             self._audit.close()
         if self._otlp is not None:

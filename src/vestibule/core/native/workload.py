@@ -97,9 +97,6 @@ def _container(settings: Settings) -> Object:
         "args": ["webhook", f"--settings={_SETTINGS_DIRECTORY}/{SETTINGS_FILE}"],
         "env": [
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
-            # give memory back after bursts of connections
-            {"name": "MALLOC_MMAP_THRESHOLD_", "value": "65536"},
-            {"name": "MALLOC_TRIM_THRESHOLD_", "value": "131072"},
         ],
         "ports": ports,
         "livenessProbe": {

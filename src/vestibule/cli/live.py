@@ -1,0 +1,34 @@
+"""From ``--kubeconfig`` and ``--context``, or the pod we run in, to a live cluster."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vestibule import errors
+
+if TYPE_CHECKING:
+    from vestibule.adapters.cluster.access import Access
+    from vestibule.adapters.cluster.live import LiveCluster
+
+
+def access(kubeconfig: Path | None, context: str | None) -> Access:
+    """How to reach the cluster: the file given, the pod's own account, or the usual kubeconfig."""
+    from vestibule.adapters.cluster import access as accesses
+    from vestibule.adapters.cluster import kubeconfig as kubeconfigs
+
+    if kubeconfig is None and context is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
+        return accesses.in_cluster(os.environ)
+    return kubeconfigs.load(kubeconfigs.paths(kubeconfig, os.environ, Path.home()), context)
+
+
+def cluster(kubeconfig: Path | None, context: str | None) -> LiveCluster:
+    """The live cluster, not yet read; raises InvalidSettings when there is no way to it."""
+    try:
+        from vestibule.adapters.cluster.client import Client
+        from vestibule.adapters.cluster.live import LiveCluster as Live
+    except ImportError:
+        raise errors.MissingExtra("a live cluster", "cluster") from None
+
+    return Live(Client(access(kubeconfig, context)))
