@@ -1,8 +1,9 @@
 """Writes the reference pages from the code: settings, flags and limits, in docs/reference.
 
-Settings and limits come from the Structs of ``core/kinds/config.py`` and ``adapters/serving/limits.py``: names,
-types and defaults from the classes, the words from the text below each field. Flags come from
-``core/kinds/upstream.py`` and the command itself. ``--check`` writes nothing and exits 1 when a page is stale.
+Settings and limits come from the Structs of ``core/kinds/config.py`` and ``adapters/serving/limits.py``:
+names, types and defaults from the classes, the words from the text below each field. Flags come from
+``core/kinds/upstream.py`` and the command itself. ``--check`` writes nothing, and exits 1 when a page is
+stale.
 """
 
 from __future__ import annotations
@@ -146,17 +147,6 @@ def own_rows() -> Iterator[str]:
             yield f"| {names} | {markdown(option.help or '')} |"
 
 
-def ignored() -> str:
-    """Flags that are taken and do nothing."""
-    names = [
-        f"`{name}`"
-        for option in webhook.command.params
-        if isinstance(option, click.Option) and option.hidden
-        for name in option.opts
-    ]
-    return " and ".join(names)
-
-
 def flags_page() -> str:
     """docs/reference/flags.md."""
     return f"""{MADE}
@@ -175,7 +165,6 @@ A default that is left blank depends on the mode; the [settings](settings.md) pa
 |---|---|---|---|---|---|
 {chr(10).join(flag_rows())}
 
-{ignored()} are accepted and do nothing: this version sends no traces, and metrics are [scraped](metrics.md).
 The variable `RUST_LOG` sets the log level.
 Of a filter such as `warn,kube=debug` the first plain level counts.
 
@@ -213,7 +202,7 @@ def limit_rows() -> Iterator[str]:
             yield f"| {name.replace('_', ' ')} | {getattr(serving, field)} | {about} |"
         else:
             value = limit_words(name, getattr(Limits(), name))
-            yield f"| {name.removesuffix('_seconds').replace('_', ' ')} | {value} | {texts[name]} |"
+            yield f"| {name.replace('_seconds', ' time').replace('_', ' ')} | {value} | {texts[name]} |"
 
 
 def limits_page() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -173,7 +174,7 @@ def test_a_port_in_use_is_said_and_exits_1(tmp_path: Path) -> None:
 BAD = {
     "a flag that is none": (["--addr", "nowhere"], "--addr: is 'nowhere', want HOST:PORT"),
     "a directory that is none": (["--cluster", "/does/not/exist"], "/does/not/exist"),
-    "no directory": ([], "--cluster"),
+    "no cluster at all": ([], "want a kubeconfig"),
     "a settings file that is none": (["--settings", "x.toml"], "x.toml: does not exist"),
     "a certificate that is none": (["--tls-cert", "/no/cert"], "/no/cert"),
 }
@@ -183,10 +184,10 @@ BAD = {
 def test_a_bad_start_is_refused_with_a_reason_and_exits_2(tmp_path: Path, sentence: str) -> None:
     arguments, words = BAD[sentence]
     (tmp_path / "c").mkdir()
-    if "--cluster" not in arguments and sentence != "no directory":
+    if "--cluster" not in arguments and sentence != "no cluster at all":
         arguments = ["--cluster", str(tmp_path / "c"), *arguments]
 
-    result = vestibule("webhook", *arguments)
+    result = vestibule("webhook", *arguments, HOME=str(tmp_path), PATH=os.environ["PATH"])
 
     assert result.returncode == 2
     assert words in result.stderr

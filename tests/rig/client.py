@@ -109,28 +109,20 @@ class Client:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, Value] | None = None,
     ) -> Answer:
-        """One call. Raises OSError and http.client.HTTPException for a connection that fails."""
+        """One call, never repeated. Raises OSError and http.client.HTTPException when the connection fails."""
         asked = urllib.parse.urlencode({key: _text(value) for key, value in (query or {}).items()})
         target = f"{path}?{asked}" if asked else path
         sent = {"Accept": "application/json", **self._headers, **(headers or {})}
-        while True:
-            kept = self._kept()
-            to = kept or self._connection()
-            try:
-                to.request(method, target, body, sent)
-                response = to.getresponse()
-                data = response.read()
-            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
-                to.close()
-                # closed by the server in this very moment, and the call may be repeated
-                if kept is not None and method == "GET":
-                    continue
-                raise
-            except BaseException:
-                to.close()
-                raise
-            self._idle.append(to)
-            return Answer(response.status, response.headers, data, f"{method} {target}")
+        to = self._kept() or self._connection()
+        try:
+            to.request(method, target, body, sent)
+            response = to.getresponse()
+            data = response.read()
+        except BaseException:
+            to.close()
+            raise
+        self._idle.append(to)
+        return Answer(response.status, response.headers, data, f"{method} {target}")
 
     def get(self, path: str, **query: Value) -> Answer:
         return self.raw("GET", path, query=query)

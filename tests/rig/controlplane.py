@@ -1,8 +1,7 @@
 """A whole control plane: etcd, API server and, as asked, controllers, scheduler, kwok.
 
 Parts boot at the same time where they can and are ended in the opposite order. ``plane.apiserver.kill()``,
-``.start()``, ``.restart()``, ``.freeze()`` and ``.thaw()`` act on one part. ``management_and_guest`` gives
-two API servers on one etcd, strangers to each other in everything else.
+``.start()``, ``.restart()``, ``.freeze()`` and ``.thaw()`` act on one part.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from tests.rig import build, catalogue, kubeconfig
 from tests.rig.apiserver import ApiServer
@@ -21,6 +20,7 @@ from tests.rig.audit import AuditLog
 from tests.rig.client import Client, Object, at
 from tests.rig.controllermanager import ControllerManager
 from tests.rig.etcd import Etcd
+from tests.rig.faultproxy import FaultProxy
 from tests.rig.kwok import Kwok, node
 from tests.rig.part import START_SECONDS, Part
 from tests.rig.pki import Authority
@@ -150,12 +150,18 @@ class ControlPlane:
             part.launch()
 
     def stop(self) -> None:
-        """Ends every part; the data stays on disk, and ``start`` would find it again."""
+        """Ends every part, the API server by force: its farewell takes a second and its data is in etcd.
+
+        The data stays on disk; ``start`` finds it again.
+        """
         for client in self._clients.values():
             client.close()
         self._clients.clear()
         for part in reversed(self.parts):
-            part.stop()
+            if part is self.apiserver:
+                part.kill()
+            else:
+                part.stop()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -176,6 +182,11 @@ class ControlPlane:
         return Client(
             url or self.url, self.authority.trusting(), headers={"Authorization": f"Bearer {token}"}
         )
+
+    def proxy(self, user: str = ADMIN, groups: Iterable[str] = MASTERS, *, seed: int = 0) -> FaultProxy:
+        """A fault proxy before the API server that calls it as the user; not started."""
+        calling = self.authority.trusting(self.authority.client(user, groups))
+        return FaultProxy(self.url, serving=self.authority.serving("proxy"), calling=calling, seed=seed)
 
     def kubeconfig(
         self, user: str = ADMIN, groups: Iterable[str] | None = None, *, url: str = "", embed: bool = True
@@ -203,46 +214,6 @@ class ControlPlane:
         self.admin.create(at("nodes"), node(name)).object  # noqa: B018 - raises if refused
         self.admin.wait(at("nodes", name=name), _ready)
         return name
-
-
-class Pair(NamedTuple):
-    """Two control planes on one etcd."""
-
-    management: ControlPlane
-    guest: ControlPlane
-
-
-def management_and_guest(
-    folder: Path, *, version: str = catalogue.NEW, guest_controllers: bool = False
-) -> Pair:
-    """Boots both at the same time; the guest has its own authority, issuer and prefix.
-
-    Ended by ``stop_pair``. On failure everything is stopped and Failed raised.
-    """
-    management = ControlPlane(folder / "management", version=version, prefix="/management")
-    guest = ControlPlane(
-        folder / "guest",
-        version=version,
-        prefix="/guest",
-        etcd=management.etcd,
-        controllers=guest_controllers,
-    )
-    pair = Pair(management, guest)
-    try:
-        management.launch()
-        guest.launch()
-        management.wait()
-        guest.wait()
-    except BaseException:
-        stop_pair(pair)
-        raise
-    return pair
-
-
-def stop_pair(pair: Pair) -> None:
-    """The guest first: its data lies in the management's etcd."""
-    pair.guest.stop()
-    pair.management.stop()
 
 
 def _named(name: str, **metadata: object) -> Object:

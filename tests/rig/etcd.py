@@ -46,6 +46,9 @@ class Etcd(Part):
             f"--listen-peer-urls={peer}",
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster={self._member}={peer}",
+            # alone, it need not wait a second for votes of others
+            "--heartbeat-interval=20",
+            "--election-timeout=200",
             "--unsafe-no-fsync",
             "--log-level=error",
             "--quota-backend-bytes=4294967296",

@@ -173,3 +173,20 @@ class Process:
     def _reaped(self) -> None:
         if self._guarded and self._child is not None:
             guard.GUARD.release(self._child.pid)
+
+
+def end(pid: int, born: str, seconds: float = STOP_SECONDS) -> bool:
+    """Ends a process that another run of ours started; False when it was gone already.
+
+    Only the process that was born then: its number may be somebody else's by now.
+    """
+    if not born or guard.birth(pid) != born:
+        return False
+    os.kill(pid, signal.SIGTERM)
+    os.kill(pid, signal.SIGCONT)
+    try:
+        wait(f"process {pid} to end", lambda: guard.birth(pid) != born, seconds)
+    except TimeoutError:
+        os.kill(pid, signal.SIGKILL)
+        wait(f"process {pid} to be killed", lambda: guard.birth(pid) != born, seconds)
+    return True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vestibule import errors
+from vestibule.adapters import settingsfile
 from vestibule.core.kinds import config
 from vestibule.core.native import install
 
@@ -35,11 +37,11 @@ def test_everything_a_cluster_needs_is_there() -> None:
         "ServiceAccount",
         "ClusterRole",
         "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
         "ConfigMap",
-        "Issuer",
-        "Certificate",
-        "Issuer",
-        "Certificate",
+        "Secret",
+        "Lease",
         "Deployment",
         "Service",
         "PodDisruptionBudget",
@@ -75,8 +77,9 @@ def test_globs_and_host_network_become_conditions() -> None:
 
 
 def test_no_write_and_no_secret_unless_config_maps_are_asked_for() -> None:
-    rules = rendered()["ClusterRole/vestibule"]["rules"]
-    more = rendered(gcp={"allowConfigMapWrites": True})["ClusterRole/vestibule"]["rules"]
+    kept = {"certificate": "cert-manager"}
+    rules = rendered(install=kept)["ClusterRole/vestibule"]["rules"]
+    more = rendered(install=kept, gcp={"allowConfigMapWrites": True})["ClusterRole/vestibule"]["rules"]
 
     verbs = {verb for rule in rules for verb in rule["verbs"]}
     assert verbs == {"get", "list", "watch"}
@@ -121,7 +124,7 @@ def test_a_single_replica_can_be_drained() -> None:
 
 
 CERTIFICATES: dict[str, tuple[Json, str]] = {
-    "cert-manager": ({}, "cert-manager.io/inject-ca-from"),
+    "cert-manager": ({"certificate": "cert-manager"}, "cert-manager.io/inject-ca-from"),
     "service-ca": ({"certificate": "service-ca"}, "service.beta.openshift.io/inject-cabundle"),
 }
 
@@ -136,7 +139,7 @@ def test_the_trust_is_injected_by_who_makes_the_certificate(sentence: str) -> No
 
 
 def test_the_leaf_comes_from_a_ca_so_that_renewal_does_not_break_the_trust() -> None:
-    objects = rendered()
+    objects = rendered(install={"certificate": "cert-manager"})
 
     assert objects["Certificate/vestibule-ca"]["spec"]["isCA"] is True
     assert objects["Certificate/vestibule-tls"]["spec"]["issuerRef"]["name"] == "vestibule-ca"
@@ -152,22 +155,41 @@ def test_a_secret_of_ones_own_needs_a_ca_bundle() -> None:
 
 
 def test_the_settings_travel_as_a_config_map_with_only_what_differs() -> None:
-    data = rendered(mode="strict", gcp={"defaultAudience": "x"})["ConfigMap/vestibule-settings"]["data"]
+    kept = {"certificate": "cert-manager"}
+    objects = rendered(mode="strict", gcp={"defaultAudience": "x"}, install=kept)
+    data = objects["ConfigMap/vestibule-settings"]["data"]
 
     assert data["settings.json"] == '{\n  "gcp": {\n    "defaultAudience": "x"\n  },\n  "mode": "strict"\n}\n'
 
 
-def test_the_settings_that_travel_mean_the_same(tmp_path: Any) -> None:
-    from vestibule.adapters import settingsfile
-
+def test_the_settings_that_travel_mean_the_same(tmp_path: Path) -> None:
     given = config.parse(
-        {"mode": "strict", "exclude": {"namespaces": ["x"]}, "install": {"namespace": "hall"}}, "t"
+        {"mode": "strict", "exclude": {"namespaces": ["x"]}, "install": {"namespace": "hall"}}, "test"
     )
     objects = {thing["kind"]: thing for thing in install.objects(given)}
     path = tmp_path / "settings.json"
     path.write_text(objects["ConfigMap"]["data"]["settings.json"])
 
-    assert settingsfile.load(path, {}) == given
+    arrived = settingsfile.load(path, {})
+
+    assert (arrived.mode, arrived.exclude, arrived.install) == (given.mode, given.exclude, given.install)
+    assert arrived.self_certificate == config.SelfCertificate(
+        secret="vestibule-tls",
+        webhook_configuration="vestibule",
+        lease="vestibule",
+        names=("vestibule.hall.svc", "vestibule.hall.svc.cluster.local"),
+    )
+
+
+def test_a_certificate_of_our_own_needs_rights_by_name_only_and_creates_nothing() -> None:
+    objects = rendered()
+    rules = [*objects["Role/vestibule"]["rules"], objects["ClusterRole/vestibule"]["rules"][-1]]
+
+    assert [(rule["resources"], rule["resourceNames"], rule["verbs"]) for rule in rules] == [
+        (["secrets"], ["vestibule-tls"], ["get", "update"]),
+        (["leases"], ["vestibule"], ["get", "update"]),
+        (["mutatingwebhookconfigurations"], ["vestibule"], ["get", "patch"]),
+    ]
 
 
 def test_every_namespaced_object_lives_in_our_namespace() -> None:
@@ -185,8 +207,8 @@ def test_every_namespaced_object_lives_in_our_namespace() -> None:
     assert stray == []
 
 
-def test_probes_use_the_plain_port_when_callers_must_show_certificates() -> None:
-    deployment = rendered(serving={"clientCa": "/ca/ca.crt"})["Deployment/vestibule"]
+def test_probes_use_the_plain_port_which_answers_before_there_is_a_certificate() -> None:
+    deployment = rendered()["Deployment/vestibule"]
     container = deployment["spec"]["template"]["spec"]["containers"][0]
 
     assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "scheme": "HTTP", "port": "metrics"}

@@ -10,6 +10,7 @@ from vestibule import errors
 
 if TYPE_CHECKING:
     from vestibule.adapters.cluster.access import Access
+    from vestibule.adapters.cluster.client import Client
     from vestibule.adapters.cluster.live import LiveCluster
 
 
@@ -23,12 +24,18 @@ def access(kubeconfig: Path | None, context: str | None) -> Access:
     return kubeconfigs.load(kubeconfigs.paths(kubeconfig, os.environ, Path.home()), context)
 
 
-def cluster(kubeconfig: Path | None, context: str | None) -> LiveCluster:
-    """The live cluster, not yet read; raises InvalidSettings when there is no way to it."""
+def client(kubeconfig: Path | None, context: str | None) -> Client:
+    """A client for the cluster; raises InvalidSettings when there is no way to it."""
     try:
-        from vestibule.adapters.cluster.client import Client
-        from vestibule.adapters.cluster.live import LiveCluster as Live
+        from vestibule.adapters.cluster.client import Client as Made
     except ImportError:
         raise errors.MissingExtra("a live cluster", "cluster") from None
+    return Made(access(kubeconfig, context))
 
-    return Live(Client(access(kubeconfig, context)))
+
+def cluster(kubeconfig: Path | None, context: str | None) -> LiveCluster:
+    """The live cluster, not yet read."""
+    made = client(kubeconfig, context)
+    from vestibule.adapters.cluster.live import LiveCluster as Live
+
+    return Live(made)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,14 +68,40 @@ def command(
     level = upstream.log_level(os.environ.get("RUST_LOG", ""))
     if level:
         serving["logLevel"] = level
-    source = DirectoryCluster(cluster) if cluster is not None else live.cluster(kubeconfig, context)
-    if isinstance(source, DirectoryCluster):
-        source.load()
     with tempfile.TemporaryDirectory(prefix="vestibule-") as scratch:
         if self_signed:
             serving |= _throw_away(Path(scratch))
-        webhook = app.App(settings_file, over, source)
+        if cluster is not None:
+            directory = DirectoryCluster(cluster)
+            directory.load()
+            webhook = app.App(settings_file, over, directory)
+        else:
+            webhook = _live(settings_file, over, kubeconfig, context, Path(scratch))
         app.run(webhook, webhook.log_level, ready=_announce)
+
+
+def _live(
+    settings_file: Path | None,
+    over: dict[str, Any],
+    kubeconfig: Path | None,
+    context: str | None,
+    scratch: Path,
+) -> App:
+    """The process over a live cluster, with a certificate of its own where the settings ask for one."""
+    made = live.client(kubeconfig, context)
+    from vestibule.adapters import settingsfile
+    from vestibule.adapters.cluster.live import LiveCluster
+    from vestibule.apps.webhook import app
+
+    cluster = LiveCluster(made)
+    settings = settingsfile.load(settings_file, over)
+    if not settings.self_certificate.secret:
+        return app.App(settings_file, over, cluster)
+    from vestibule.apps.webhook import selfcert
+
+    over["serving"] |= {"tlsCert": str(scratch / "tls.crt"), "tlsKey": str(scratch / "tls.key")}
+    identity = f"{os.environ.get('HOSTNAME') or 'vestibule'}-{uuid.uuid4()}"
+    return app.App(settings_file, over, cluster, selfcert.keeper(made, settings, scratch, identity))
 
 
 def _throw_away(directory: Path) -> dict[str, str]:

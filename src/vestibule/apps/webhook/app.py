@@ -55,6 +55,16 @@ class Cluster(Reader, Cache, Writer, Protocol):
         ...
 
 
+class Keeper(Protocol):
+    """Who sees to it that there is a certificate, where that is our own affair."""
+
+    first: asyncio.Event
+
+    async def run(self) -> None:
+        """Keep it, for ever."""
+        ...
+
+
 class Observed:
     """Passes every answer to the metrics, the audit log and, where it is switched on, the collector."""
 
@@ -81,10 +91,17 @@ class Observed:
 class App:
     """One admission process."""
 
-    def __init__(self, settings: Path | None, overrides: Mapping[str, Any], cluster: Cluster) -> None:
+    def __init__(
+        self,
+        settings: Path | None,
+        overrides: Mapping[str, Any],
+        cluster: Cluster,
+        keeper: Keeper | None = None,
+    ) -> None:
         self._watched = Watched(settings, overrides)
         self._policies = Policies(self._watched)
         self._cluster = cluster
+        self._keeper = keeper
         self._metrics = Metrics()
         serving = self._watched.settings.serving
         self._serving = serving
@@ -104,7 +121,7 @@ class App:
         self.health = Health(
             {
                 "cache": cluster.problem,
-                "certificate": lambda: self._certificate.state.reason,
+                "certificate": self._certificate_problem,
                 "mutation": lambda: canary.problem(self._policies.current()),
             }
         )
@@ -132,6 +149,10 @@ class App:
     def log_level(self) -> str:
         """The level the settings ask for."""
         return self._serving.log_level
+
+    def _certificate_problem(self) -> str:
+        state = self._certificate.state
+        return state.reason if state.generation else "none yet"
 
     def _routes(
         self, handler: Handler
@@ -161,23 +182,31 @@ class App:
         stop = asyncio.Event()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, stop.set)
-        self._certificate.load()
         if self._audit is not None:
             self._audit.start()
-        await self.server.start([_address(self._serving.addr)])
         if self._serving.metrics_addr:
             await self.metrics_server.start([_address(self._serving.metrics_addr)])
         tasks = [
             asyncio.create_task(self._cluster.run(_LOOK_SECONDS), name="cluster"),
-            asyncio.create_task(self._certificate.run(), name="certificate"),
             asyncio.create_task(self._watch_settings(), name="settings"),
         ]
+        if self._keeper is not None:
+            tasks.append(asyncio.create_task(self._keeper.run(), name="certificate keeper"))
+        serve = asyncio.create_task(self._serve(ready), name="serve")
+        try:
+            await self._until_stopped(stop, [*tasks, serve])
+        finally:
+            await self._leave([*tasks, serve])
+
+    async def _serve(self, ready: Callable[[App], None] | None) -> None:
+        """Listen as soon as there is a certificate, then watch it, for ever."""
+        if self._keeper is not None:
+            await self._keeper.first.wait()
+        self._certificate.load()
+        await self.server.start([_address(self._serving.addr)])
         if ready is not None:
             ready(self)
-        try:
-            await self._until_stopped(stop, tasks)
-        finally:
-            await self._leave(tasks)
+        await self._certificate.run()
 
     async def _until_stopped(self, stop: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
         """Wait for the signal; a background task that dies takes the process down, to be started afresh."""
@@ -192,7 +221,8 @@ class App:
     async def _leave(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         logger.info("draining")
         self.health.draining = True
-        await self.server.drain(delay=self._serving.drain_seconds, grace=self._serving.grace_seconds)
+        delay = self._serving.drain_seconds if self.server.addresses else 0.0  # nobody knows of us yet
+        await self.server.drain(delay=delay, grace=self._serving.grace_seconds)
         if self._serving.metrics_addr:
             await self.metrics_server.drain(delay=0, grace=1)
         for task in tasks:

@@ -129,10 +129,10 @@ class Install(_Section, frozen=True):
     memory: str = "128Mi"
     """Request and limit."""
     ca_bundle: str = ""
-    """Base64 PEM the API server verifies us with; empty: cert-manager injects it (see ``certificate``)."""
-    certificate: Literal["cert-manager", "secret", "service-ca"] = "cert-manager"
-    """Where the serving certificate comes from: cert-manager, a Secret you keep (``<name>-tls``), or
-    OpenShift's service CA."""
+    """Base64 PEM the API server verifies us with, where the certificate is your own (``secret``)."""
+    certificate: Literal["self", "cert-manager", "secret", "service-ca"] = "self"
+    """Where the serving certificate comes from: our own CA, kept and rotated by the webhook; cert-manager; a
+    Secret you keep (``<name>-tls``); or OpenShift's service CA."""
     guard: bool = True
     """Add a ValidatingAdmissionPolicy that freezes the annotations we wrote on running pods."""
     settings: str = ""
@@ -175,6 +175,20 @@ class Serving(_Section, frozen=True):
     variables decide."""
 
 
+class SelfCertificate(_Section, frozen=True):
+    """A CA and a leaf of our own, kept in a Secret and renewed by the leader; nothing else is needed."""
+
+    secret: str = ""
+    """Name of the Secret; empty: certificates come from ``tlsCert`` and ``tlsKey``. It must exist, it
+    may be empty."""
+    webhook_configuration: str = ""
+    """Name of the MutatingWebhookConfiguration whose caBundle we keep."""
+    lease: str = ""
+    """Name of the Lease by which replicas elect who renews."""
+    names: tuple[str, ...] = ()
+    """Names in the certificate: the Service as the API server calls it."""
+
+
 class Settings(_Section, frozen=True):
     """Everything an administrator can set."""
 
@@ -211,6 +225,8 @@ class Settings(_Section, frozen=True):
     """What ``vestibule render`` prints."""
     serving: Serving = Serving()
     """The process."""
+    self_certificate: SelfCertificate = SelfCertificate()
+    """The certificate, where it is our own."""
 
     @property
     def gcp_delivery(self) -> Delivery:

@@ -61,6 +61,8 @@ def _ca_injection(settings: Settings) -> dict[str, str]:
     install = settings.install
     if install.ca_bundle:
         return {}
+    if install.certificate == "self":
+        return {}
     if install.certificate == "cert-manager":
         return {"cert-manager.io/inject-ca-from": f"{install.namespace}/{install.name}-tls"}
     return {"service.beta.openshift.io/inject-cabundle": "true"}

@@ -25,6 +25,8 @@ def objects(settings: Settings) -> list[Object]:
     certificate: list[Object] = []
     if install.certificate == "cert-manager":
         certificate = _cert_manager(settings)
+    if install.certificate == "self":
+        certificate = _self(settings)
     rendered = [
         _namespace(settings),
         *rbac.objects(settings),
@@ -58,6 +60,16 @@ def _namespace(settings: Settings) -> Object:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
+def _self(settings: Settings) -> list[Object]:
+    """The Secret and the Lease exist before the webhook does: it may then change them by name and create
+    none."""
+    name, namespace = settings.install.name, settings.install.namespace
+    return [
+        _object("v1", "Secret", f"{name}-tls", namespace),
+        _object("coordination.k8s.io/v1", "Lease", name, namespace),
+    ]
+
+
 _OWN_SECTIONS: Final = ("install", "webhook")
 
 
@@ -66,6 +78,14 @@ def _settings_map(settings: Settings) -> Object:
     data = differences(settings)
     for section in _OWN_SECTIONS:
         data.pop(section, None)
+    if settings.install.certificate == "self":
+        name, namespace = settings.install.name, settings.install.namespace
+        data["selfCertificate"] = {
+            "secret": f"{name}-tls",
+            "webhookConfiguration": name,
+            "lease": name,
+            "names": [f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local"],
+        }
     if settings.install.namespace != type(settings.install)().namespace:
         data["install"] = {"namespace": settings.install.namespace}
     text = msgspec.json.format(msgspec.json.encode(data, order="sorted"), indent=2).decode()

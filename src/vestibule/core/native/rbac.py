@@ -31,9 +31,53 @@ def rules(settings: Settings) -> list[Object]:
     return [*watched, *workloads, *writes]
 
 
+def _own_certificate(settings: Settings) -> tuple[list[Object], list[Object]]:
+    """Rules in the cluster and in our namespace for a certificate of our own: everything by name,
+    nothing created."""
+    name = settings.install.name
+    if settings.install.certificate != "self":
+        return [], []
+    configuration = {
+        "apiGroups": ["admissionregistration.k8s.io"],
+        "resources": ["mutatingwebhookconfigurations"],
+        "resourceNames": [name],
+        "verbs": ["get", "patch"],
+    }
+    return [configuration], [
+        {
+            "apiGroups": [""],
+            "resources": ["secrets"],
+            "resourceNames": [f"{name}-tls"],
+            "verbs": ["get", "update"],
+        },
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resourceNames": [name],
+            "verbs": ["get", "update"],
+        },
+    ]
+
+
 def objects(settings: Settings) -> list[Object]:
-    """ServiceAccount, ClusterRole and binding."""
+    """ServiceAccount, roles and bindings."""
     name, namespace = settings.install.name, settings.install.namespace
+    subjects = [{"kind": "ServiceAccount", "name": name, "namespace": namespace}]
+    wide, near = _own_certificate(settings)
+    local: list[Object] = []
+    if near:
+        meta = {"name": name, "namespace": namespace}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+        local = [
+            {"apiVersion": _API, "kind": "Role", "metadata": meta, "rules": near},
+            {
+                "apiVersion": _API,
+                "kind": "RoleBinding",
+                "metadata": meta,
+                "roleRef": role,
+                "subjects": subjects,
+            },
+        ]
     return [
         {
             "apiVersion": "v1",
@@ -41,12 +85,18 @@ def objects(settings: Settings) -> list[Object]:
             "metadata": {"name": name, "namespace": namespace},
             "automountServiceAccountToken": False,
         },
-        {"apiVersion": _API, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules(settings)},
+        {
+            "apiVersion": _API,
+            "kind": "ClusterRole",
+            "metadata": {"name": name},
+            "rules": [*rules(settings), *wide],
+        },
         {
             "apiVersion": _API,
             "kind": "ClusterRoleBinding",
             "metadata": {"name": name},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+            "subjects": subjects,
         },
+        *local,
     ]

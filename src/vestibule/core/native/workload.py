@@ -88,8 +88,7 @@ def _container(settings: Settings) -> Object:
     probe: Object = {"scheme": "HTTPS", "port": "https"}
     if serving.metrics_addr:
         ports.append({"name": "metrics", "containerPort": _port(serving.metrics_addr), "protocol": "TCP"})
-    if serving.client_ca and serving.metrics_addr:
-        # the kubelet shows no certificate, so its probes go to the plain port
+        # the plain port answers before there is a certificate, and to a kubelet that has none of its own
         probe = {"scheme": "HTTP", "port": "metrics"}
     return {
         "name": "webhook",
@@ -125,7 +124,11 @@ def _container(settings: Settings) -> Object:
         },
         "volumeMounts": [
             {"name": "settings", "mountPath": _SETTINGS_DIRECTORY, "readOnly": True},
-            {"name": "tls", "mountPath": "/tls", "readOnly": True},
+            *(
+                []
+                if install.certificate == "self"
+                else [{"name": "tls", "mountPath": "/tls", "readOnly": True}]
+            ),
             {"name": "token", "mountPath": _TOKEN_DIRECTORY, "readOnly": True},
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a size-limited emptyDir
         ],
@@ -136,7 +139,16 @@ def _volumes(settings: Settings) -> list[Object]:
     """The API token is projected by hand, into the one container that needs it."""
     return [
         {"name": "settings", "configMap": {"name": settings_name(settings)}},
-        {"name": "tls", "secret": {"secretName": f"{settings.install.name}-tls", "defaultMode": 0o440}},
+        *(
+            []
+            if settings.install.certificate == "self"
+            else [
+                {
+                    "name": "tls",
+                    "secret": {"secretName": f"{settings.install.name}-tls", "defaultMode": 0o440},
+                }
+            ]
+        ),
         {
             "name": "token",
             "projected": {
@@ -156,7 +168,7 @@ def _volumes(settings: Settings) -> list[Object]:
                 ]
             },
         },
-        {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
+        {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
     ]
 
 

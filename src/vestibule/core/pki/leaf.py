@@ -34,7 +34,7 @@ def self_signed(names: Sequence[str], *, now: datetime.datetime, days: int = 30)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _SKEW)
         .not_valid_after(now + datetime.timedelta(days=days))
-        .add_extension(x509.SubjectAlternativeName([_name(name) for name in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([general_name(name) for name in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .sign(key, hashes.SHA256())
@@ -47,7 +47,8 @@ def self_signed(names: Sequence[str], *, now: datetime.datetime, days: int = 30)
     )
 
 
-def _name(name: str) -> x509.GeneralName:
+def general_name(name: str) -> x509.GeneralName:
+    """An address where the text is one, else a DNS name."""
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:

@@ -1,0 +1,244 @@
+"""Our own certificate: kept in a Secret, renewed by the leader, served by every replica, trusted through
+the caBundle.
+
+Every replica reads the Secret and lays the pair out as the kubelet would, where the certificate watcher
+finds it. The leader alone decides (``core/pki/rotation``) and writes: first the Secret, then the caBundle,
+and a new CA signs only after the caBundle has been seen to hold it. Needs no right but get and update of
+one Secret and one Lease, and get and patch of one webhook configuration, all by name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import datetime
+import logging
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from vestibule import errors
+from vestibule.adapters.cluster import calls, client
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.lease import Elector
+from vestibule.core.kinds import config
+from vestibule.core.kinds.gvk import Kind
+from vestibule.core.pki import authority, rotation
+from vestibule.core.pki.leaf import Pair
+
+logger = logging.getLogger(__name__)
+
+SECRET: Final = Kind("", "v1", "Secret", "secrets")
+CONFIGURATION: Final = Kind(
+    "admissionregistration.k8s.io",
+    "v1",
+    "MutatingWebhookConfiguration",
+    "mutatingwebhookconfigurations",
+    namespaced=False,
+)
+_LOOK_SECONDS: Final = 2.0
+Json = dict[str, Any]
+
+
+class SelfCertificate:
+    """One replica's part in keeping the certificate."""
+
+    def __init__(
+        self,
+        client: Client,
+        elector: Elector,
+        directory: Path,
+        *,
+        namespace: str,
+        secret: str,
+        configuration: str,
+        names: Sequence[str],
+        lives: rotation.Lives | None = None,
+        now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+        look_seconds: float = _LOOK_SECONDS,
+    ) -> None:
+        self._client = client
+        self._elector = elector
+        self._directory = directory
+        self._namespace = namespace
+        self._secret = secret
+        self._configuration = configuration
+        self._names = tuple(names)
+        self._lives = lives or rotation.Lives()
+        self._now = now
+        self._look_seconds = look_seconds
+        self._laid = ""
+        self._generation = 0
+        self.first = asyncio.Event()
+        """Set when a pair lies in the directory."""
+        self.error = ""
+        """Why the last look failed; empty when it did not."""
+
+    async def run(self) -> None:
+        """Stand for election, look, lay out, and lead where we are leader; for ever."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._elector.run(), name="election")
+            group.create_task(self._look_for_ever(), name="certificate")
+
+    async def _look_for_ever(self) -> None:
+        while True:
+            try:
+                await self._look()
+                self.error = ""
+            except errors.VestibuleError as error:
+                if str(error) != self.error:
+                    logger.warning("certificate not looked after", extra={"error": str(error)})
+                self.error = str(error)
+            await asyncio.sleep(self._look_seconds)
+
+    async def _look(self) -> None:
+        secret = await self._get(SECRET, self._namespace, self._secret)
+        kept = _kept(secret)
+        if self._elector.leading:
+            kept = await self._lead(secret, kept)
+        if kept is not None:
+            self._lay(kept.leaf)
+
+    async def _lead(self, secret: Json, kept: rotation.Kept | None) -> rotation.Kept:
+        configuration = await self._get(CONFIGURATION, "", self._configuration)
+        wanted = rotation.next_state(kept, _trusted(configuration), self._names, self._now(), self._lives)
+        if wanted is not kept:
+            if not self._elector.leading:  # the fence: time may have passed since we looked
+                raise errors.Unavailable("leadership was lost before the Secret was written")
+            await self._send(
+                calls.replace(SECRET, {**secret, "data": _data(wanted)}), f"Secret {self._secret}"
+            )
+            logger.info("certificate renewed", extra={"authorities": len(wanted.bundle)})
+        await self._publish(configuration, wanted)
+        return wanted
+
+    async def _publish(self, configuration: Json, kept: rotation.Kept) -> None:
+        """Let the API server trust every CA of the bundle."""
+        bundle = base64.b64encode("".join(kept.bundle).encode()).decode()
+        stale = [
+            index
+            for index, hook in enumerate(configuration.get("webhooks") or [])
+            if hook["clientConfig"].get("caBundle") != bundle
+        ]
+        if not stale:
+            return
+        version = configuration["metadata"]["resourceVersion"]
+        operations: list[Json] = [{"op": "test", "path": "/metadata/resourceVersion", "value": version}]
+        operations += [
+            {"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": bundle}
+            for index in stale
+        ]
+        call = calls.json_patch(CONFIGURATION, "", self._configuration, operations)
+        await self._send(call, f"MutatingWebhookConfiguration {self._configuration}")
+        logger.info("trust published", extra={"authorities": len(kept.bundle)})
+
+    async def _get(self, kind: Kind, namespace: str, name: str) -> Json:
+        answer = await self._client.send(calls.get(kind, namespace, name))
+        if answer.status == 404:
+            raise errors.Unavailable(f"{kind.kind} {name} does not exist; 'vestibule render' prints it")
+        if answer.status != 200:
+            client.raise_for(answer, f"reading {kind.kind} {name}")
+        found: Json = msgspec.json.decode(answer.body)
+        return found
+
+    async def _send(self, call: calls.Call, what: str) -> None:
+        answer = await self._client.send(call)
+        if answer.status not in (200, 201):
+            client.raise_for(answer, f"writing {what}")
+
+    def _lay(self, leaf: Pair) -> None:
+        """Put the pair where the certificate watcher looks, as the kubelet does: whole, by one rename."""
+        text = leaf.certificate + leaf.key
+        if text == self._laid:
+            return
+        self._generation += 1
+        home = self._directory / f"..{self._generation}"
+        home.mkdir(mode=0o700, parents=True)
+        for name, content in (("tls.crt", leaf.certificate), ("tls.key", leaf.key)):
+            descriptor = os.open(home / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(content)
+            link = self._directory / name
+            if not link.is_symlink():
+                link.symlink_to(Path("..data") / name)
+        data, fresh = self._directory / "..data", self._directory / "..data_next"
+        with contextlib.suppress(FileNotFoundError):
+            fresh.unlink()
+        fresh.symlink_to(home.name)
+        fresh.replace(data)
+        self._forget(self._generation - 1)
+        self._laid = text
+        self.first.set()
+
+    def _forget(self, generation: int) -> None:
+        old = self._directory / f"..{generation}"
+        for name in ("tls.crt", "tls.key"):
+            with contextlib.suppress(FileNotFoundError):
+                (old / name).unlink()
+        with contextlib.suppress(OSError):
+            old.rmdir()
+
+
+def keeper(client: Client, settings: config.Settings, directory: Path, identity: str) -> SelfCertificate:
+    """The keeper that the settings ask for."""
+    wanted = settings.self_certificate
+    namespace = settings.install.namespace
+    return SelfCertificate(
+        client,
+        Elector(client, namespace, wanted.lease or settings.install.name, identity),
+        directory,
+        namespace=namespace,
+        secret=wanted.secret,
+        configuration=wanted.webhook_configuration or settings.install.name,
+        names=wanted.names or (f"{settings.install.name}.{namespace}.svc",),
+    )
+
+
+def _kept(secret: Json) -> rotation.Kept | None:
+    """What a Secret holds; None when it holds nothing, or nothing that can be read."""
+    data: dict[str, str] = secret.get("data") or {}
+    try:
+        text = {key: base64.b64decode(value, validate=True).decode() for key, value in data.items()}
+        bundle = tuple(authority.split(text.get("ca.crt", "")))
+        signer = next(ca for ca in bundle if ca == text["signer.crt"])
+        prepared = text.get("next-signer.crt")
+        kept = rotation.Kept(
+            Pair(signer, text["signer.key"]),
+            Pair(text["tls.crt"], text["tls.key"]),
+            bundle,
+            Pair(prepared, text["next-signer.key"]) if prepared else None,
+        )
+        authority.dates(kept.leaf.certificate)
+    except (KeyError, ValueError, StopIteration):
+        return None
+    return kept
+
+
+def _data(kept: rotation.Kept) -> dict[str, str]:
+    text = {
+        "ca.crt": "".join(kept.bundle),
+        "signer.crt": kept.signer.certificate,
+        "signer.key": kept.signer.key,
+        "tls.crt": kept.leaf.certificate,
+        "tls.key": kept.leaf.key,
+    }
+    if kept.next_signer is not None:
+        text |= {"next-signer.crt": kept.next_signer.certificate, "next-signer.key": kept.next_signer.key}
+    return {key: base64.b64encode(value.encode()).decode() for key, value in text.items()}
+
+
+def _trusted(configuration: Json) -> list[str]:
+    """The CAs that every webhook of the configuration trusts."""
+    bundles = []
+    for hook in configuration.get("webhooks") or []:
+        try:
+            bundles.append(
+                authority.split(base64.b64decode(hook["clientConfig"].get("caBundle") or "").decode())
+            )
+        except ValueError:
+            bundles.append([])
+    return [ca for ca in (bundles[0] if bundles else []) if all(ca in bundle for bundle in bundles)]

@@ -1,0 +1,102 @@
+"""The serving certificate's next state, given what is kept and what the API server trusts by now. Pure but
+for keys.
+
+A CA is prepared, published beside the old one, and signs only after the API server has been seen to trust
+both for a while; the old CA stays trusted until it expires. So at no moment does a replica serve a leaf
+whose CA is not in the published bundle, however late it learns of the change. Leaves are renewed with a
+third of their life left.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from vestibule.core.pki import authority
+from vestibule.core.pki.leaf import Pair
+
+_RENEW_AT: Final = 1 / 3
+"""Share of a life that is left when the successor is made."""
+
+
+class Lives(NamedTuple):
+    """How long things live."""
+
+    authority: datetime.timedelta = datetime.timedelta(days=365)
+    leaf: datetime.timedelta = datetime.timedelta(days=30)
+    overlap: datetime.timedelta = datetime.timedelta(minutes=2)
+    """From the moment both CAs are trusted to the first leaf of the new one; an API server needs about a
+    second."""
+
+
+class Kept(NamedTuple):
+    """What is kept in the cluster between two looks."""
+
+    signer: Pair
+    """The CA that signs."""
+    leaf: Pair
+    """What every replica serves."""
+    bundle: tuple[str, ...]
+    """Every CA that must be trusted, newest first."""
+    next_signer: Pair | None = None
+    """A CA that is published and does not sign yet."""
+
+
+def next_state(
+    kept: Kept | None, trusted: Sequence[str], names: Sequence[str], now: datetime.datetime, lives: Lives
+) -> Kept:
+    """The state that should be kept now; the same object when nothing is to be done.
+
+    ``trusted`` are the CAs in the API server's own configuration, as last seen.
+    """
+    if kept is None or not _usable(kept, now):
+        signer = authority.new_authority("vestibule", now=now, life=lives.authority)
+        older = tuple(ca for ca in (kept.bundle if kept else ()) if _valid(ca, now))
+        leaf = authority.new_leaf(signer, names, now=now, life=lives.leaf)
+        return Kept(signer, leaf, (signer.certificate, *older))
+    if kept.next_signer is not None:
+        return _activated(kept, kept.next_signer, trusted, names, now, lives)
+    if authority.dates(kept.signer.certificate).left(now) < _RENEW_AT:
+        prepared = authority.new_authority("vestibule", now=now, life=lives.authority)
+        return kept._replace(next_signer=prepared, bundle=(prepared.certificate, *kept.bundle))
+    if _leaf_is_due(kept, names, now):
+        return kept._replace(leaf=authority.new_leaf(kept.signer, names, now=now, life=lives.leaf))
+    alive = tuple(ca for ca in kept.bundle if _valid(ca, now))
+    return kept if alive == kept.bundle else kept._replace(bundle=alive)
+
+
+def _activated(
+    kept: Kept,
+    prepared: Pair,
+    trusted: Sequence[str],
+    names: Sequence[str],
+    now: datetime.datetime,
+    lives: Lives,
+) -> Kept:
+    """Let the prepared CA sign, once it has been trusted for long enough."""
+    prepared_at = authority.dates(prepared.certificate).since + authority.SKEW
+    if prepared.certificate not in trusted or now < prepared_at + lives.overlap:
+        if _leaf_is_due(kept, names, now):
+            return kept._replace(leaf=authority.new_leaf(kept.signer, names, now=now, life=lives.leaf))
+        return kept
+    leaf = authority.new_leaf(prepared, names, now=now, life=lives.leaf)
+    return kept._replace(signer=prepared, leaf=leaf, next_signer=None)
+
+
+def _leaf_is_due(kept: Kept, names: Sequence[str], now: datetime.datetime) -> bool:
+    leaf = kept.leaf.certificate
+    return authority.dates(leaf).left(now) < _RENEW_AT or set(authority.names(leaf)) != set(names)
+
+
+def _usable(kept: Kept, now: datetime.datetime) -> bool:
+    """Whether the signer is alive, published, and really signed the leaf."""
+    return (
+        _valid(kept.signer.certificate, now)
+        and kept.signer.certificate in kept.bundle
+        and authority.signed_by(kept.leaf.certificate, kept.signer.certificate)
+    )
+
+
+def _valid(certificate: str, now: datetime.datetime) -> bool:
+    return authority.dates(certificate).until > now
