@@ -142,7 +142,7 @@ def test_only_callers_with_a_certificate_are_served_where_that_is_asked(tmp_path
     ca.write_bytes(authority.pem)
     webhook = Webhook(tmp_path, authority, ["--client-ca", str(ca)])
     try:
-        until(lambda: "listening" in webhook.logged(), "the start")
+        until(lambda: "serving https" in webhook.logged(), "the start")
         with pytest.raises(OSError, match=r"(?i)certificate|reset|eof|closed"):
             webhook.get("/healthz")
         client = authority.client(tmp_path, authority.leaf("kube-apiserver", client=True))

@@ -54,7 +54,7 @@ def test_other_names_mean_another_leaf() -> None:
 def prepared() -> tuple[rotation.Kept, datetime.datetime]:
     now = START + 65 * DAY
     kept = first()
-    kept = rotation.next_state(kept, kept.bundle, NAMES, START + 60 * DAY, LIVES)
+    kept = rotation.next_state(kept, kept.bundle, NAMES, START + 59 * DAY, LIVES)
     return rotation.next_state(kept, kept.bundle, NAMES, now, LIVES), now
 
 
