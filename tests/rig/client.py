@@ -109,7 +109,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, Value] | None = None,
     ) -> Answer:
-        """One call, never repeated. Raises OSError and http.client.HTTPException when the connection fails."""
+        """One call, never repeated. Raises OSError, http.client.HTTPException when the wire fails."""
         asked = urllib.parse.urlencode({key: _text(value) for key, value in (query or {}).items()})
         target = f"{path}?{asked}" if asked else path
         sent = {"Accept": "application/json", **self._headers, **(headers or {})}

@@ -121,33 +121,23 @@ class ControlPlane:
         return self
 
     def launch(self) -> None:
-        """etcd to readiness, the API server and its clients only started."""
+        """etcd to readiness, the API server only started: two planes can boot at the same time."""
         if self._owns_etcd:
             self.etcd.start()
         self.apiserver.etcd_url = self._etcd_url(self.etcd)
         self.apiserver.launch()
-        self._launch_rest()
 
     def wait(self, seconds: float = START_SECONDS) -> None:
+        """The rest of the boot; clients started before the API server would only slow it down."""
         deadline = time.monotonic() + seconds
-        expected = self.url
         self.apiserver.wait(seconds)
-        if self.url != expected:  # the port was taken meanwhile: its clients know the wrong one
-            for part in self._rest:
-                part.kill()
-            self._launch_rest()
-        for part in self._rest:
+        rest = [part for part in (self.controllers, self.scheduler, self.kwok) if part is not None]
+        for part in rest:
+            part.launch()
+        for part in rest:
             part.wait(max(1.0, deadline - time.monotonic()))
         if self.controllers is None:
             self.admin.create(at("serviceaccounts", "default"), _named("default"))
-
-    @property
-    def _rest(self) -> list[Part]:
-        return [part for part in (self.controllers, self.scheduler, self.kwok) if part is not None]
-
-    def _launch_rest(self) -> None:
-        for part in self._rest:
-            part.launch()
 
     def stop(self) -> None:
         """Ends every part, the API server by force: its farewell takes a second and its data is in etcd.

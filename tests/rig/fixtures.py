@@ -1,4 +1,4 @@
-"""The pytest plugin: ``pytest_plugins = ["tests.rig.fixtures"]`` in a conftest or a test module.
+"""Fixtures and hooks for pytest; one conftest imports them (two would boot two shared control planes).
 
 Nothing here ever skips: what is missing is built after collection, where no test's clock runs. Tests on the
 shared control plane work in a namespace of their own; a test that harms a part asks for a private one. The
