@@ -1,8 +1,8 @@
-"""The webhook process, registered with a real API server: rights as rendered, trust as rendered, URL instead of a Service.
+"""The webhook process, registered with a real API server: rights and trust as rendered.
 
-What `render` prints is applied as it is, but for two things the rig has not: a Service network (the registration gets
-a URL) and a kubelet (the process is started here). The process is a certificate user bound to the rendered roles, so
-what it may do is what a pod of ours could.
+What ``render`` prints is applied as it is, but for two things the rig has not: a Service network (the
+registration gets a URL) and a kubelet (the process is started here). The process is a certificate user bound
+to the rendered roles, so what it may do is what a pod of ours could.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class Replica:
         self.log = folder / "log"
         files = [] if tls is None else ["--tls-cert", str(tls / "tls.crt"), "--tls-key", str(tls / "tls.key")]
         command = [
-            sys.executable, "-m", "vestibule", "webhook", "--kubeconfig", str(kubeconfig), "--settings", str(settings),
+            sys.executable, "-m", "vestibule", "webhook",
+            "--kubeconfig", str(kubeconfig), "--settings", str(settings),
             "--addr", f"127.0.0.1:{self.port}", "--metrics-addr", f"127.0.0.1:{self.metrics_port}", *files,
         ]  # fmt: skip
         self.process = subprocess.Popen(command, stdout=self._log, stderr=self._log, env={**os.environ})
@@ -160,8 +161,9 @@ class Hall:
         return path_of(self.objects["MutatingWebhookConfiguration"])
 
     def apply(self, *kinds: str) -> None:
-        """Apply what was rendered: all of it but the registration, or only some kinds; the user joins the bindings."""
-        for thing in install.objects(self.settings):
+        """Apply what was rendered but the registration, or only some kinds; the user joins the bindings."""
+        for rendered in install.objects(self.settings):
+            thing = rendered
             kind = thing["kind"]
             if kind == "MutatingWebhookConfiguration" or (kinds and kind not in kinds):
                 continue
@@ -180,9 +182,9 @@ class Hall:
         return replica
 
     def register(self, port: int, **hook: Any) -> Json:
-        """Point the rendered registration at a port of this machine, and wait until the API server uses it."""
+        """Point the rendered registration at a port of this machine."""
         thing = json.loads(json.dumps(self.objects["MutatingWebhookConfiguration"]))
-        entry = thing["webhooks"][0]
+        entry: Json = thing["webhooks"][0]
         client: Json = {"url": f"https://127.0.0.1:{port}/mutate"}
         if "caBundle" in entry["clientConfig"]:
             client["caBundle"] = entry["clientConfig"]["caBundle"]

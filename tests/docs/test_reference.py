@@ -225,6 +225,20 @@ def test_files_of_the_repository_in_commands_exist(line: Line) -> None:
 
 
 @pytest.mark.parametrize("page", PROSE, ids=name)
+def test_rows_of_a_table_have_as_many_cells_as_its_head(page: Path) -> None:
+    ragged: list[str] = []
+    cells = 0
+    for line in page.read_text("utf-8").splitlines():
+        found = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        cells = cells or found
+        if found and found != cells:
+            ragged.append(line)
+        cells = cells if found else 0
+
+    assert ragged == []
+
+
+@pytest.mark.parametrize("page", PROSE, ids=name)
 def test_prose_has_one_sentence_per_line(page: Path) -> None:
     crowded = [
         line

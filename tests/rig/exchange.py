@@ -47,9 +47,9 @@ class Shared(NamedTuple):
 
 def reset(writer: asyncio.StreamWriter) -> None:
     """RST instead of a polite end."""
-    with contextlib.suppress(OSError):
-        linger = struct.pack("ii", 1, 0)
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    if not writer.transport.is_closing() and (to := writer.get_extra_info("socket")) is not None:
+        with contextlib.suppress(OSError):
+            to.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
 
 

@@ -63,7 +63,7 @@ class Part:
             try:
                 self.process.wait_until(self.ready, deadline - time.monotonic())
             except Ended:
-                if time.monotonic() > deadline or "address already in use" not in self.process.tail(200):
+                if time.monotonic() > deadline or "address already in use" not in self.process.said():
                     raise
                 time.sleep(0.1 if self.settled else 0)
                 self.launch()

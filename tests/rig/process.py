@@ -128,11 +128,15 @@ class Process:
             time.sleep(0.02)
 
     def tail(self, lines: int = 15) -> str:
-        """The end of what it said since it was started, and where the rest is."""
-        with self.log.open("rb") as log:
-            log.seek(max(self._log_start, self.log.stat().st_size - 16_384))
-            said = log.read().decode(errors="replace").splitlines()[-lines:]
+        """The end of what it said since it was started, for people, and where the rest is."""
+        said = self.said().splitlines()[-lines:]
         return "\n".join([*(f"  {line[:300]}" for line in said), f"  log: {self.log}"])
+
+    def said(self, size: int = 65_536) -> str:
+        """The last bytes of what it said since it was started."""
+        with self.log.open("rb") as log:
+            log.seek(max(self._log_start, self.log.stat().st_size - size))
+            return log.read().decode(errors="replace")
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
         """In order; after the deadline by force. Nothing happens when it does not run."""

@@ -110,7 +110,7 @@ def watched(
                     raise CannotBuild(f"{what}: took longer than {limit:.0f} s")
                 if now - told >= TELL_SECONDS:
                     told = now
-                    tell(f"  {what}: {now - began:.0f} s, {count} lines, now at {last}")
+                    tell(f"  {what}: {now - began:.0f} s{f', {count} packages, now {last}' if count else ''}")
                 try:
                     last, count = _clean(lines.get(timeout=0.2)) or last, count + 1
                 except queue.Empty:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -44,17 +44,12 @@ _Key = tuple[Kind, str, str]
 class LiveCluster:
     """Fulfils Reader, Cache, Watcher and Writer."""
 
-    def __init__(
-        self,
-        client: Client,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        looked_up: Callable[[str, str], None] = lambda kind, result: None,
-    ) -> None:
+    def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
-        self._looked_up = looked_up
         self._callbacks: list[Callable[[Event], None]] = []
+        self.lookups: Counter[tuple[str, str]] = Counter()
+        """Live reads by kind and result."""
         self.reflectors = {kind: Reflector(client, kind, self._tell, clock=clock) for kind in REFLECTED}
         self._stores = {kind: reflector.store for kind, reflector in self.reflectors.items()}
         self._recent: OrderedDict[_Key, tuple[float, Source | None]] = OrderedDict()
@@ -74,6 +69,15 @@ class LiveCluster:
             if lost > _LOST_SECONDS:
                 return f"{kind} not watched for {lost:.0f} s: {reflector.error}"
         return ""
+
+    def numbers(self) -> dict[str, float]:
+        """What the metrics show of the caches."""
+        shown: dict[str, float] = {}
+        for kind, reflector in self.reflectors.items():
+            shown[f"cached_{kind.plural}"] = len(reflector.store)
+            shown[f"lost_seconds_{kind.plural}"] = reflector.lost_for()
+            shown[f"lists_{kind.plural}"] = reflector.lists
+        return shown
 
     async def run(self, interval: float = 0.0) -> None:
         """Keep the stores in step, for ever."""
@@ -120,12 +124,12 @@ class LiveCluster:
                 client.raise_for(answer, f"reading {what}")
             found = source(kind, _item(answer.body)) if answer.status == 200 else None
         except errors.Forbidden:
-            self._looked_up(kind.kind, "forbidden")
+            self.lookups[kind.kind, "forbidden"] += 1
             raise
         except (errors.Unavailable, errors.Conflict, msgspec.MsgspecError) as error:
-            self._looked_up(kind.kind, "failed")
+            self.lookups[kind.kind, "failed"] += 1
             raise errors.LookupFailed(what, str(error)) from error
-        self._looked_up(kind.kind, "found" if found else "absent")
+        self.lookups[kind.kind, "found" if found else "absent"] += 1
         self._remember(key, found)
         return found
 

@@ -19,6 +19,7 @@ from vestibule.adapters.cluster import entity, yamltext
 from vestibule.adapters.cluster.entity import Key
 from vestibule.adapters.cluster.memory import MemoryCluster
 from vestibule.adapters.cluster.ports import UNKNOWN, Event, Unknown
+from vestibule.core.kinds import gvk
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.mutation.facts import Source
 from vestibule.errors import InvalidInput, LookupFailed, Problem
@@ -54,6 +55,8 @@ class DirectoryCluster:
         self._store = MemoryCluster()
         self._stamps: tuple[_Stamp, ...] | None = None
         self._loaded = False
+        self.lookups: Mapping[tuple[str, str], int] = {}
+        """Nothing is ever read live."""
 
     # ── reading the directory ─────────────────────────────────────────────────────────────────────────────
 
@@ -106,6 +109,12 @@ class DirectoryCluster:
                 )
             return False
         return True
+
+    def numbers(self) -> dict[str, float]:
+        """What the metrics show: how many objects of the reflected kinds there are."""
+        return {
+            f"cached_{kind.plural}": len(self.objects(kind)) for kind in (gvk.NAMESPACE, gvk.SERVICE_ACCOUNT)
+        }
 
     def problem(self) -> str:
         """A directory that was read once is good; a bad change is in ``last_error`` and changes nothing."""

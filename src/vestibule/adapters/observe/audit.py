@@ -1,8 +1,8 @@
 """One line for every verdict, written off the hot path by a thread of its own.
 
 The request thread only appends a small record. Lines are bounded in number: when the reader of our output
-stalls, lines are dropped and counted rather than requests delayed. A line holds names and outcomes, never
-annotation values of a pod.
+stalls, lines are dropped and counted rather than requests delayed. A line holds names, outcomes and
+findings, which quote annotations; never an environment value, a body or a patch.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +19,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line, without the line feed."""
         line: dict[str, Any] = {
-            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03d}",
+            "time": f"{_moment(record.created)}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
             "text": record.getMessage(),
@@ -28,6 +29,10 @@ class JsonFormatter(logging.Formatter):
             line["error"] = record.exc_info[0].__qualname__
             line["stack"] = self.formatException(record.exc_info)
         return _encode(line).decode()
+
+
+def _moment(created: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(created))
 
 
 def configure(level: str) -> None:

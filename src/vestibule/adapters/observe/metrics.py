@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -45,13 +45,14 @@ class Metrics(Collector):
         self._bad: dict[int, int] = defaultdict(int)
         self._buckets = [0] * (len(_BUCKETS) + 1)
         self._sum = 0.0
-        self.lookups: dict[tuple[str, str], int] = defaultdict(int)
-        """Live reads by kind and result (found, absent, failed)."""
+        self.lookups: Mapping[tuple[str, str], int] = {}
+        """Live reads by kind and result (found, absent, forbidden, failed), kept by who reads."""
         self.settings_failures = 0
         self.gauges: dict[tuple[str, str], Callable[[], float]] = {}
         """Name and help of a gauge, and where its value comes from."""
         self.counters: dict[tuple[str, str], Callable[[], float]] = {}
         """The same for counts that somebody else keeps."""
+        self._caches: Callable[[], Mapping[str, float]] = dict
         self._registry = CollectorRegistry()
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -85,6 +86,10 @@ class Metrics(Collector):
         self.counters["vestibule_handshakes_failed", "TLS handshakes that failed."] = lambda: (
             numbers.handshakes_failed
         )
+
+    def watch_caches(self, numbers: Callable[[], Mapping[str, float]]) -> None:
+        """Show what the caches hold: objects, seconds without word from the API server, lists."""
+        self._caches = numbers
 
     def collect(self) -> Iterator[Metric]:
         """Everything, as Prometheus wants it."""
@@ -124,10 +129,24 @@ class Metrics(Collector):
             "Settings files that were not taken up.",
             value=self.settings_failures,
         )
+        yield from self._cache_families()
         for (name, about), value in self.gauges.items():
             yield GaugeMetricFamily(name, about, value=value())
         for (name, about), value in self.counters.items():
             yield CounterMetricFamily(name, about, value=value())
+
+    def _cache_families(self) -> Iterator[Metric]:
+        shown = self._caches()
+        for stem, about in (
+            ("cached", "Objects in the cache."),
+            ("lost_seconds", "Seconds since the API server was last heard; 0 while a watch is alive."),
+            ("lists", "Whole lists read since the start."),
+        ):
+            family = GaugeMetricFamily(f"vestibule_cache_{stem}", about, labels=("resource",))
+            for name, value in shown.items():
+                if name.startswith(f"{stem}_"):
+                    family.add_metric((name.removeprefix(f"{stem}_"),), value)
+            yield family
 
     def render(self) -> bytes:
         """The exposition text."""

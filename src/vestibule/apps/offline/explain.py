@@ -23,6 +23,8 @@ REASONS: Final = {
     "mirror-pod": "mirror pods of static pods are never changed",
     "namespace-excluded": "the namespace is excluded by the settings",
     "not-a-create": "only the creation of pods is looked at",
+    "switched-off": "an annotation says 'false'",
+    "not-a-pod": "only pods are looked at",
     "nothing-asked": "no annotation on pod, owner, ServiceAccount or namespace asks for anything",
     "nothing-injected": "what was asked for could not be given; see the findings",
     "required": "an identity is required and cannot be given; see the findings",

@@ -42,6 +42,15 @@ _LOOK_SECONDS = 1.0
 class Cluster(Reader, Cache, Writer, Protocol):
     """A back end in all its roles, and what keeps it fresh."""
 
+    @property
+    def lookups(self) -> Mapping[tuple[str, str], int]:
+        """Live reads so far, by kind and result."""
+        ...
+
+    def numbers(self) -> Mapping[str, float]:
+        """What the metrics show of the caches."""
+        ...
+
     def problem(self) -> str:
         """What keeps the cache from being trusted; empty when nothing does."""
         ...
@@ -107,9 +116,12 @@ class App:
         self._serving = serving
         self._audit = Audit(sys.stdout.fileno()) if serving.audit else None
         self._otlp = Otlp(serving.otel_endpoint) if serving.otel_enabled else None
-        writer = cluster if self._watched.settings.config_map_writes else None
         handler = Handler(
-            self._policies.current, cluster, cluster, writer, Observed(self._metrics, self._audit, self._otlp)
+            self._policies.current,
+            cluster,
+            cluster,
+            cluster,
+            Observed(self._metrics, self._audit, self._otlp),
         )
         self._tls = TlsHolder(min_version=serving.tls_min_version, client_names=serving.client_names)
         files = CertFiles(
@@ -129,6 +141,8 @@ class App:
         self.server = Server(self._routes(handler), limits=limits, tls=self._tls, name="webhook")
         self.metrics_server = Server(self._side_routes, tls=None, name="metrics")
         self._metrics.watch_server(self.server.stats)
+        self._metrics.lookups = cluster.lookups
+        self._metrics.watch_caches(cluster.numbers)
         state = self._certificate.state
         self._metrics.gauges[
             "vestibule_certificate_expiry_seconds", "When the served certificate ends, Unix time."

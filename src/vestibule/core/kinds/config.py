@@ -136,7 +136,7 @@ class Install(_Section, frozen=True):
     guard: bool = True
     """Add a ValidatingAdmissionPolicy that freezes the annotations we wrote on running pods."""
     settings: str = ""
-    """Name of a ConfigMap with ``settings.toml`` to mount; empty: one is made from the current settings."""
+    """Name of a ConfigMap with ``settings.json`` to mount; empty: one is made from the current settings."""
 
 
 class Serving(_Section, frozen=True):

@@ -33,6 +33,8 @@ class Prepared(NamedTuple):
     missing: tuple[Missing, ...]
     required: frozenset[str]
     refusal: str
+    idle: str
+    """Why nothing is asked for: ``switched-off`` where an annotation says so, else ``nothing-asked``."""
 
 
 class Policy:
@@ -58,6 +60,7 @@ class Policy:
             asked.missing,
             asked.required,
             asked.refusal,
+            "switched-off" if asked.switched_off else "nothing-asked",
         )
 
     @staticmethod

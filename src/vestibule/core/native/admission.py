@@ -140,7 +140,7 @@ def guard(settings: Settings) -> list[Object]:
                         "apiGroups": [""],
                         "apiVersions": ["v1"],
                         "operations": ["UPDATE"],
-                        "resources": ["pods", "pods/ephemeralcontainers"],
+                        "resources": ["pods", "pods/ephemeralcontainers", "pods/resize", "pods/status"],
                         "scope": "Namespaced",
                     }
                 ],

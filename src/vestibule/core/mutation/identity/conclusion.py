@@ -18,6 +18,8 @@ def conclude(
     if notes:
         findings = tuple([_finding(note, facts, policy, prepared) for note in notes])
         problems = [finding.text for finding in findings if finding.severity == "refuse"]
+    if facts.notes and policy.rules.tell:
+        findings += tuple(verdicts.Finding("info", text) for text in facts.notes)
     if problems:
         outcome: verdicts.Outcome = "deny"
         reason = "required"
@@ -28,6 +30,8 @@ def conclude(
         reason = "already-injected" if bundle.parts else "nothing-injected"
         if prepared.missing and not bundle.parts:
             reason = "unconfigured"
+        elif not bundle.parts and not prepared.bundle.parts:
+            reason = prepared.idle
     return verdicts.Verdict(
         outcome,
         b"" if problems else patched,
@@ -64,7 +68,9 @@ def _finding(note: Note, facts: Facts, policy: Policy, prepared: Prepared) -> ve
     if not note.key or note.level < 0:
         text = f"{source}: {note.text}"
     elif note.want:
-        text = f"{source}: {note.key} is {shown!r}, want {note.want}; {note.text}"
+        text = f"{source}: {note.key} is {shown!r}, want {note.want}"
+        if not refuse:
+            text += f"; {note.text}"
     else:
         text = f"{source}: {note.key} is {shown!r}: {note.text}"
     return verdicts.Finding("refuse" if refuse else "warn", text, source, note.key, note.value, note.want)

@@ -127,7 +127,9 @@ class Levels:
 
     def _found(self, key: str, value: str, level: int) -> None:
         shadowed = tuple((index, text) for index, text in self._values(key) if index > level)
-        self.origins.append(Origin(key, value, level, shadowed))
+        origin = Origin(key, value, level, shadowed)
+        if origin not in self.origins:  # a key that every cloud reads is shown once
+            self.origins.append(origin)
 
     def _note(
         self,

@@ -29,8 +29,8 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
         notes += prepared.notes
         if pod.metadata.labels:
             notes += _label_notes(pod.metadata.labels)
-    if not prepared.bundle.parts and not notes:
-        reason = "unconfigured" if prepared.missing else "nothing-asked"
+    if not prepared.bundle.parts and not notes and not facts.notes:
+        reason = "unconfigured" if prepared.missing else prepared.idle
         return verdicts.Verdict(
             "skip", origins=prepared.origins, levels=facts.levels, missing=prepared.missing, reason=reason
         )
@@ -114,6 +114,8 @@ def _helpers(
     bundle: render.Bundle, view: podview.PodView, pod: review.Pod, policy: Policy, notes: list[Note]
 ) -> bytes:
     present = {container.name for container in view.init_containers or ()}
+    if policy.rules.by_content:  # names are unique over all containers of a pod
+        present |= {container.name for container in view.containers}
     if policy.rules.by_content and not present.isdisjoint(bundle.helpers):
         _check_helpers(bundle, pod, notes)
     add = patch.insertions if policy.rules.helpers_first else patch.additions
@@ -160,16 +162,13 @@ def _covers(found: object, wanted: object) -> bool:
 
 def _check_helpers(bundle: render.Bundle, pod: review.Pod, notes: list[Note]) -> None:
     """A container of the user's with one of our names is kept, and told."""
-    present = {
-        str(container.get("name")): container for container in podview.raw_list(pod.spec.init_containers)
-    }
+    listed = (*podview.raw_list(pod.spec.init_containers), *podview.raw_list(pod.spec.containers))
+    present = {str(container.get("name")): container for container in listed}
     for helper in (helper for part in bundle.parts for helper in part.plan.helpers):
         found = present.get(helper.name)
-        if found is not None and (found.get("image"), found.get("args")) != (
-            helper.body["image"],
-            helper.body["args"],
-        ):
-            notes.append(Note(f"the pod has an init container {helper.name} of its own: kept as it is"))
+        ours = (helper.body["image"], helper.body["args"])
+        if found is not None and (found.get("image"), found.get("args")) != ours:
+            notes.append(Note(f"the pod has a container {helper.name} of its own: kept, ours left out"))
 
 
 def _annotations(existing: dict[str, str] | None, bundle: render.Bundle, policy: Policy) -> bytes:

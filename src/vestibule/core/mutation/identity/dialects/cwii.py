@@ -38,6 +38,8 @@ class Asked(NamedTuple):
     """Clouds whose identity must not be missing."""
     refusal: str = ""
     """The original's answer to a delivery it does not know."""
+    switched_off: bool = False
+    """Whether an annotation says ``false`` for at least one cloud."""
 
 
 def ask(found: levels.Levels, settings: config.Settings, rules: Rules) -> Asked:
@@ -61,7 +63,9 @@ def ask(found: levels.Levels, settings: config.Settings, rules: Rules) -> Asked:
                 missing.append(outcome)
             elif outcome is not None:
                 claims.append(outcome)
-    return Asked(tuple(claims), tuple(missing), frozenset(reading.required))
+    return Asked(
+        tuple(claims), tuple(missing), frozenset(reading.required), switched_off=reading.switched_off
+    )
 
 
 _TRIGGERS: Final[dict[str, str]] = {
@@ -98,6 +102,7 @@ class _Reading:
         self.settings = settings
         self.rules = rules
         self.required: set[str] = set()
+        self.switched_off = False
 
     def provider(
         self, provider: Provider, read: Callable[[bool], Claim | _Unusable | str]
@@ -108,6 +113,7 @@ class _Reading:
         if enabled is None and self.settings.native_annotations:
             enabled = self.found.where(_TRIGGERS[provider]) >= 0 or None
         if not enabled:
+            self.switched_off |= enabled is False
             return self._forgotten_switch(provider) if enabled is None and self.rules.checked else None
         required = self.settings.required
         if self.rules.checked:
