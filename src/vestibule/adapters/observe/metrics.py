@@ -137,12 +137,12 @@ class Metrics(Collector):
 
     def _cache_families(self) -> Iterator[Metric]:
         shown = self._caches()
-        for stem, about in (
-            ("cached", "Objects in the cache."),
-            ("lost_seconds", "Seconds since the API server was last heard; 0 while a watch is alive."),
-            ("lists", "Whole lists read since the start."),
+        for metric, stem, about in (
+            ("vestibule_cache_cached", "cached", "Objects in the cache."),
+            ("vestibule_cache_lost_seconds", "lost_seconds", "Seconds since the API server was last heard."),
+            ("vestibule_cache_lists", "lists", "Whole lists read since the start."),
         ):
-            family = GaugeMetricFamily(f"vestibule_cache_{stem}", about, labels=("resource",))
+            family = GaugeMetricFamily(metric, about, labels=("resource",))
             for name, value in shown.items():
                 if name.startswith(f"{stem}_"):
                     family.add_metric((name.removeprefix(f"{stem}_"),), value)
