@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vestibule.core.admission import apply, pointer
-from vestibule.core.kinds import config, quantity, selectors, text
+from vestibule.core.kinds import quantity, selectors, text
 
 GLOBS = [
     ("team-a", "team-a", True), ("team-a", "team-ab", False), ("team-*", "team-", True),
@@ -58,7 +58,7 @@ ADDRESSES = {
 
 @pytest.mark.parametrize("given_text", ADDRESSES)
 def test_an_address_is_numeric(given_text: str) -> None:
-    assert config.address(given_text) == ADDRESSES[given_text]
+    assert text.address(given_text) == ADDRESSES[given_text]
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,17 @@ three for ever.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 import httptools
 
+from vestibule.core.kinds import text
+
 __all__ = ["InvalidTarget", "Target", "parse"]
 
 _LONGEST_TIMEOUT = 30.0  # seconds; the API server allows no webhook more
 _REMEMBERED_LENGTH = 256  # bytes; with 64 entries a hostile client can make us remember 16 KiB
-
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = r"(\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})(ns|us|µs|μs|ms|s|m|h)"
-_DURATION_PART = re.compile(_PART, re.ASCII)
-_DURATION = re.compile(rf"\+?(?:{_PART}){{1,8}}", re.ASCII)
 
 
 class InvalidTarget(ValueError):
@@ -62,7 +58,7 @@ _remembered = lru_cache(maxsize=64)(_parsed)
 def _half_of_timeout(query: str) -> float | None:
     for pair in query.split("&"):
         name, _, value = pair.partition("=")
-        if name == "timeout" and _DURATION.fullmatch(value):
-            seconds = sum(float(number) * _UNITS[unit] for number, unit in _DURATION_PART.findall(value))
+        seconds = text.duration(value) if name == "timeout" else None
+        if seconds is not None:
             return min(seconds, _LONGEST_TIMEOUT) / 2 or None
     return None

@@ -31,7 +31,6 @@ from vestibule.apps.webhook.handler import Handler
 from vestibule.apps.webhook.policies import Policies
 from vestibule.core.admission.review import Review
 from vestibule.core.admission.verdict import Verdict
-from vestibule.core.kinds import config
 
 logger = logging.getLogger(__name__)
 
@@ -256,7 +255,7 @@ class App:
 
 
 def _address(text: str) -> tuple[str, int]:
-    address = config.address(text)
+    address = text.address(text)
     if address is None:
         raise errors.InvalidSettings(errors.Problem("address", "", f"is {text!r}, want HOST:PORT"))
     return address

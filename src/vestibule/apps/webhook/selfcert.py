@@ -25,7 +25,7 @@ from vestibule import errors
 from vestibule.adapters.cluster import calls, client
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.lease import Elector
-from vestibule.core.kinds import config
+from vestibule.core.kinds import config, text
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.pki import authority, rotation
 from vestibule.core.pki.leaf import Pair
@@ -195,7 +195,12 @@ def keeper(client: Client, settings: config.Settings, directory: Path, identity:
         secret=wanted.secret,
         configuration=wanted.webhook_configuration or settings.install.name,
         names=wanted.names or (f"{settings.install.name}.{namespace}.svc",),
+        lives=rotation.Lives(_span(wanted.authority_life), _span(wanted.leaf_life), _span(wanted.overlap)),
     )
+
+
+def _span(duration: str) -> datetime.timedelta:
+    return datetime.timedelta(seconds=text.duration(duration) or 0)
 
 
 def _kept(secret: Json) -> rotation.Kept | None:

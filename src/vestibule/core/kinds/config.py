@@ -8,20 +8,15 @@ every problem at once.
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final, Literal, get_args
 
 import msgspec
 
 from vestibule import errors
-from vestibule.core.kinds import quantity, selectors
+from vestibule.core.kinds import settingchecks
 
 Mode = Literal["better", "strict"]
 Delivery = Literal["annotation", "config-map", "init-container"]
-MIN_TOKEN_SECONDS: Final = 600
-"""The API server refuses a projected token that lives shorter."""
-API_MAX_TOKEN_SECONDS: Final = 2**32
-"""The API server refuses a projected token that lives longer."""
 
 
 class _Section(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -187,6 +182,12 @@ class SelfCertificate(_Section, frozen=True):
     """Name of the Lease by which replicas elect who renews."""
     names: tuple[str, ...] = ()
     """Names in the certificate: the Service as the API server calls it."""
+    authority_life: str = "8760h"
+    """How long a CA lives; its successor is made with a third of that left."""
+    leaf_life: str = "720h"
+    """How long a serving certificate lives; renewed with a third of that left."""
+    overlap: str = "2m"
+    """How long a new CA is trusted before it signs."""
 
 
 class Settings(_Section, frozen=True):
@@ -249,115 +250,10 @@ def parse(data: Any, place: str) -> Settings:
         raise errors.InvalidSettings(
             errors.Problem(place, path.rstrip("`").removeprefix("$").lstrip("."), text)
         ) from error
-    found = problems(settings, place)
+    found = settingchecks.problems(settings, place)
     if found:
         raise errors.InvalidSettings(*found)
     return settings
-
-
-_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_IMAGE: Final = re.compile(r"[^\s]+")
-
-
-def problems(settings: Settings, place: str) -> list[errors.Problem]:
-    """What the types cannot say, all of it."""
-    found: list[errors.Problem] = []
-
-    def want(ok: bool, field: str, value: object, wanted: str) -> None:
-        if not ok:
-            found.append(errors.Problem(place, field, f"is {value!r}, want {wanted}"))
-
-    strict = settings.mode == "strict"
-    want(settings.mount_root.startswith("/") or strict, "mountRoot", settings.mount_root, "an absolute path")
-    top = settings.max_token_expiration_seconds
-    want(
-        MIN_TOKEN_SECONDS <= top <= API_MAX_TOKEN_SECONDS,
-        "maxTokenExpirationSeconds",
-        top,
-        f"{MIN_TOKEN_SECONDS} to {API_MAX_TOKEN_SECONDS}",
-    )
-    want(
-        strict or settings.token_expiration_seconds <= top,
-        "tokenExpirationSeconds",
-        settings.token_expiration_seconds,
-        f"at most maxTokenExpirationSeconds ({top})",
-    )
-    for index, glob in enumerate(settings.exclude.namespaces):
-        want(
-            selectors.is_name_glob(glob),
-            f"exclude.namespaces[{index}]",
-            glob,
-            "a namespace name, '*' allowed in it",
-        )
-    for name in ("gcp", "aws", "az"):
-        image = getattr(settings, name).verify_image
-        want(bool(_IMAGE.fullmatch(image)), f"{name}.verifyImage", image, "an image reference")
-    want(
-        bool(_IMAGE.fullmatch(settings.gcp.init_image)),
-        "gcp.initImage",
-        settings.gcp.init_image,
-        "an image reference",
-    )
-    for field, value in (
-        ("verify.cpu", settings.verify.cpu),
-        ("verify.memory", settings.verify.memory),
-        ("install.cpu", settings.install.cpu),
-        ("install.memory", settings.install.memory),
-    ):
-        want(quantity.is_positive(value), field, value, "a quantity above zero such as 250m or 512Mi")
-    want(
-        settings.verify.run_as_user > 0, "verify.runAsUser", settings.verify.run_as_user, "a user id above 0"
-    )
-    want(
-        settings.verify.timeout_seconds > 0,
-        "verify.timeoutSeconds",
-        settings.verify.timeout_seconds,
-        "a number above 0",
-    )
-    want(
-        1 <= settings.webhook.timeout_seconds <= 30,
-        "webhook.timeoutSeconds",
-        settings.webhook.timeout_seconds,
-        "1 to 30",
-    )
-    want(settings.install.replicas >= 1, "install.replicas", settings.install.replicas, "1 or more")
-    for field in ("name", "namespace"):
-        value = getattr(settings.install, field)
-        want(
-            bool(_DNS_LABEL.fullmatch(value)),
-            f"install.{field}",
-            value,
-            "a DNS label (lower case letters, digits, '-')",
-        )
-    serving = settings.serving
-    want(serving.max_connections >= 1, "serving.maxConnections", serving.max_connections, "1 or more")
-    want(serving.max_inflight >= 1, "serving.maxInflight", serving.max_inflight, "1 or more")
-    want(serving.drain_seconds >= 0, "serving.drainSeconds", serving.drain_seconds, "0 or more")
-    want(serving.grace_seconds >= 0, "serving.graceSeconds", serving.grace_seconds, "0 or more")
-    for field, addr in (("addr", serving.addr), ("metricsAddr", serving.metrics_addr or "127.0.0.1:0")):
-        want(
-            address(addr) is not None,
-            f"serving.{field}",
-            addr,
-            "HOST:PORT or [IPV6]:PORT with a numeric host",
-        )
-    return found
-
-
-_IPV4: Final = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})")
-
-
-def address(text: str) -> tuple[str, int] | None:
-    """``HOST:PORT`` or ``[IPV6]:PORT``; None when it is neither."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        return None
-    if host.startswith("[") and host.endswith("]") and ":" in host:
-        return host[1:-1], int(port)
-    match = _IPV4.fullmatch(host)
-    if match is None or any(int(part) > 255 for part in match.groups()):
-        return None
-    return host, int(port)
 
 
 DELIVERIES: Final[tuple[str, ...]] = get_args(Delivery)

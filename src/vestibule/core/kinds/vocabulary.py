@@ -18,6 +18,10 @@ OS_LABEL: Final = "kubernetes.io/os"
 OS_LABEL_BETA: Final = "beta.kubernetes.io/os"
 NAMESPACE_NAME_LABEL: Final = "kubernetes.io/metadata.name"
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+MIN_TOKEN_SECONDS: Final = 600
+"""The API server refuses a projected token that lives shorter."""
+MAX_TOKEN_SECONDS: Final = 2**32
+"""The API server refuses a projected token that lives longer."""
 
 # ── cwii.dev: inputs ────────────────────────────────────────────────────────────────────────────────────────
 CWII_PREFIX: Final = "cwii.dev/"

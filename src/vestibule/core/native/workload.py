@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from vestibule.core.kinds import config
 from vestibule.core.kinds.config import Settings
 
 Object = dict[str, Any]
@@ -35,7 +34,7 @@ def _meta(settings: Settings, **more: Any) -> Object:
 
 
 def _port(address: str) -> int:
-    parsed = config.address(address)
+    parsed = text.address(address)
     return parsed[1] if parsed else 0
 
 

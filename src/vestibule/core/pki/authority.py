@@ -71,8 +71,8 @@ class Dates(NamedTuple):
     until: datetime.datetime
 
     def left(self, now: datetime.datetime) -> float:
-        """The share of its life that is left: 1 at birth, 0 at the end."""
-        return (self.until - now) / (self.until - self.since)
+        """The share of its life that is left: 1 at birth, 0 at the end. Birth is after the skew."""
+        return (self.until - now) / (self.until - self.since - SKEW)
 
 
 def dates(certificate: str) -> Dates:

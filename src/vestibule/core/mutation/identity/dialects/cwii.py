@@ -241,7 +241,7 @@ class _Reading:
         return self.found.number(
             cwii(provider, vocabulary.TOKEN_EXPIRATION),
             self.settings.token_expiration_seconds,
-            config.MIN_TOKEN_SECONDS,
+            vocabulary.MIN_TOKEN_SECONDS,
             self.settings.max_token_expiration_seconds,
         )
 

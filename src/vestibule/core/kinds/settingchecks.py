@@ -1,0 +1,112 @@
+"""What the types of the settings cannot say: ranges, grammars, and values that contradict each other."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from vestibule import errors
+from vestibule.core.kinds import quantity, selectors, text, vocabulary
+
+if TYPE_CHECKING:
+    from vestibule.core.kinds.config import Settings
+
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_IMAGE: Final = re.compile(r"[^\s]+")
+
+
+def problems(settings: Settings, place: str) -> list[errors.Problem]:
+    """What the types cannot say, all of it."""
+    found: list[errors.Problem] = []
+
+    def want(ok: bool, field: str, value: object, wanted: str) -> None:
+        if not ok:
+            found.append(errors.Problem(place, field, f"is {value!r}, want {wanted}"))
+
+    strict = settings.mode == "strict"
+    want(settings.mount_root.startswith("/") or strict, "mountRoot", settings.mount_root, "an absolute path")
+    top = settings.max_token_expiration_seconds
+    want(
+        vocabulary.MIN_TOKEN_SECONDS <= top <= vocabulary.MAX_TOKEN_SECONDS,
+        "maxTokenExpirationSeconds",
+        top,
+        f"{vocabulary.MIN_TOKEN_SECONDS} to {vocabulary.MAX_TOKEN_SECONDS}",
+    )
+    want(
+        strict or settings.token_expiration_seconds <= top,
+        "tokenExpirationSeconds",
+        settings.token_expiration_seconds,
+        f"at most maxTokenExpirationSeconds ({top})",
+    )
+    for index, glob in enumerate(settings.exclude.namespaces):
+        want(
+            selectors.is_name_glob(glob),
+            f"exclude.namespaces[{index}]",
+            glob,
+            "a namespace name, '*' allowed in it",
+        )
+    for name in ("gcp", "aws", "az"):
+        image = getattr(settings, name).verify_image
+        want(bool(_IMAGE.fullmatch(image)), f"{name}.verifyImage", image, "an image reference")
+    want(
+        bool(_IMAGE.fullmatch(settings.gcp.init_image)),
+        "gcp.initImage",
+        settings.gcp.init_image,
+        "an image reference",
+    )
+    for field, value in (
+        ("verify.cpu", settings.verify.cpu),
+        ("verify.memory", settings.verify.memory),
+        ("install.cpu", settings.install.cpu),
+        ("install.memory", settings.install.memory),
+    ):
+        want(quantity.is_positive(value), field, value, "a quantity above zero such as 250m or 512Mi")
+    want(
+        settings.verify.run_as_user > 0, "verify.runAsUser", settings.verify.run_as_user, "a user id above 0"
+    )
+    want(
+        settings.verify.timeout_seconds > 0,
+        "verify.timeoutSeconds",
+        settings.verify.timeout_seconds,
+        "a number above 0",
+    )
+    want(
+        1 <= settings.webhook.timeout_seconds <= 30,
+        "webhook.timeoutSeconds",
+        settings.webhook.timeout_seconds,
+        "1 to 30",
+    )
+    want(settings.install.replicas >= 1, "install.replicas", settings.install.replicas, "1 or more")
+    for field in ("name", "namespace"):
+        value = getattr(settings.install, field)
+        want(
+            bool(_DNS_LABEL.fullmatch(value)),
+            f"install.{field}",
+            value,
+            "a DNS label (lower case letters, digits, '-')",
+        )
+    own = settings.self_certificate
+    for field, value in (
+        ("authorityLife", own.authority_life),
+        ("leafLife", own.leaf_life),
+        ("overlap", own.overlap),
+    ):
+        want(
+            (text.duration(value) or 0) > 0,
+            f"selfCertificate.{field}",
+            value,
+            "a duration such as 720h or 30m",
+        )
+    serving = settings.serving
+    want(serving.max_connections >= 1, "serving.maxConnections", serving.max_connections, "1 or more")
+    want(serving.max_inflight >= 1, "serving.maxInflight", serving.max_inflight, "1 or more")
+    want(serving.drain_seconds >= 0, "serving.drainSeconds", serving.drain_seconds, "0 or more")
+    want(serving.grace_seconds >= 0, "serving.graceSeconds", serving.grace_seconds, "0 or more")
+    for field, addr in (("addr", serving.addr), ("metricsAddr", serving.metrics_addr or "127.0.0.1:0")):
+        want(
+            text.address(addr) is not None,
+            f"serving.{field}",
+            addr,
+            "HOST:PORT or [IPV6]:PORT with a numeric host",
+        )
+    return found
