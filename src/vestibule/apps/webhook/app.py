@@ -31,6 +31,7 @@ from vestibule.apps.webhook.handler import Handler
 from vestibule.apps.webhook.policies import Policies
 from vestibule.core.admission.review import Review
 from vestibule.core.admission.verdict import Verdict
+from vestibule.core.kinds import text
 
 logger = logging.getLogger(__name__)
 
@@ -254,10 +255,10 @@ class App:
             self._policies.check()
 
 
-def _address(text: str) -> tuple[str, int]:
-    address = text.address(text)
+def _address(listen: str) -> tuple[str, int]:
+    address = text.address(listen)
     if address is None:
-        raise errors.InvalidSettings(errors.Problem("address", "", f"is {text!r}, want HOST:PORT"))
+        raise errors.InvalidSettings(errors.Problem("address", "", f"is {listen!r}, want HOST:PORT"))
     return address
 
 

@@ -32,14 +32,16 @@ def integer(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_UNITS: Final = {
+    "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0,
+}  # fmt: skip
 _PART_FORM: Final = r"(\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})(ns|us|µs|μs|ms|s|m|h)"
 _PART: Final = re.compile(_PART_FORM, re.ASCII)
 _DURATION: Final = re.compile(rf"\+?(?:{_PART_FORM}){{1,8}}", re.ASCII)
 
 
 def duration(text: str) -> float | None:
-    """Seconds of a duration as Go writes it (``1h30m``, ``500ms``, ``.5s``), never negative; None when none."""
+    """Seconds of a duration as Go writes it (``1h30m``, ``500ms``, ``.5s``); None when it is none."""
     if _DURATION.fullmatch(text) is None:
         return None
     return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from vestibule import errors
 from vestibule.core.kinds import config
-from vestibule.core.kinds.text import integer
+from vestibule.core.kinds.text import address, integer
 
 
 class Flag(NamedTuple):
@@ -84,7 +84,7 @@ def _value(flag: Flag, text: str) -> tuple[Any, str]:
         number = integer(text)
         return number, "" if number is not None else "a whole number"
     if flag.form == "address":
-        return text, "" if text.address(text) else "HOST:PORT or [IPV6]:PORT with a numeric host"
+        return text, "" if address(text) else "HOST:PORT or [IPV6]:PORT with a numeric host"
     if flag.form == "delivery":
         delivery = config.delivery(text.strip())
         return delivery, "" if delivery else " or ".join(config.DELIVERIES)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from vestibule.core.kinds import text
 from vestibule.core.kinds.config import Settings
 
 Object = dict[str, Any]
@@ -33,8 +34,8 @@ def _meta(settings: Settings, **more: Any) -> Object:
     return {"name": settings.install.name, "namespace": settings.install.namespace, **more}
 
 
-def _port(address: str) -> int:
-    parsed = text.address(address)
+def _port(listen: str) -> int:
+    parsed = text.address(listen)
     return parsed[1] if parsed else 0
 
 
