@@ -151,6 +151,13 @@ class Hall:
         self.settings_file.write_text(json.dumps(process))
         self.replicas: list[Replica] = []
 
+    def change_settings(self, **sections: Json) -> None:
+        """Lay values over sections of the settings file of the processes."""
+        data = json.loads(self.settings_file.read_text())
+        for name, values in sections.items():
+            data[name] = {**data.get(name, {}), **values}
+        self.settings_file.write_text(json.dumps(data))
+
     def bundle(self) -> str:
         """The CA the API server should trust."""
         return base64.b64encode(self.authority.pem).decode()
@@ -237,13 +244,18 @@ def standing(
 
 def wait_called(hall: Hall, seconds: float = 15.0) -> None:
     """Until the API server calls the webhook: a pod that asks for nothing is sent until it is counted."""
-    replica = hall.replicas[0]
     admin = hall.plane.admin
+
+    def counted() -> float:
+        return sum(one.metric("vestibule_admission_requests_total") for one in hall.replicas)
+
     probe = {"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
     deadline = time.monotonic() + seconds
-    before = replica.metric("vestibule_admission_requests_total")
-    while replica.metric("vestibule_admission_requests_total") == before:
+    before = counted()
+    while counted() == before:
         admin.create(at("pods", namespace="default"), probe, dryRun="All")
         if time.monotonic() > deadline:
-            raise AssertionError(f"the API server does not call us: {replica.log.read_text()[-2000:]}")
+            raise AssertionError(
+                f"the API server does not call us: {hall.replicas[0].log.read_text()[-2000:]}"
+            )
         time.sleep(0.05)
