@@ -11,10 +11,10 @@ STAMP  := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check bench docs lock fmt clean venv
+.PHONY: help demo test test-old check bench docs lock fmt clean venv rig rig-up rig-down
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## the project's own virtual environment in .venv (nothing global is touched)
 
@@ -27,6 +27,18 @@ demo: $(STAMP) ## pods pass the real HTTPS webhook on an embedded cluster; what 
 
 test: check ## all checks and all tests, with what they need
 	@scripts/test
+
+test-old: $(STAMP) ## the tests on the API server, on the oldest version we support
+	@VESTIBULE_RIG_VERSION=old scripts/test tests/apiserver
+
+rig: $(STAMP) ## build the control plane the tests use (once; cached outside the work tree)
+	@$(BIN)/python -m tests.rig.build
+
+rig-up: $(STAMP) ## leave a control plane running to try things on
+	@scripts/rig up
+
+rig-down: $(STAMP) ## end it
+	@scripts/rig down
 
 check: $(STAMP) ## format, lint, types, import contracts, architecture
 	@scripts/check

@@ -6,11 +6,26 @@ null) is added whole. Nothing of the pod is decoded and written back, so a field
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
 from vestibule.core.admission import pointer
+
+
+class Patch:
+    """A patch and its base64 text, which is made once however often the patch is sent."""
+
+    __slots__ = ("base64", "operations")
+
+    def __init__(self, operations: bytes) -> None:
+        self.operations = operations
+        self.base64 = b2a_base64(operations, newline=False) if operations else b""
+
+
+NO_PATCH: Final = Patch(b"")
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 

@@ -8,7 +8,6 @@ never looked at in full. The pod is never encoded again: the answer is a patch.
 from __future__ import annotations
 
 import functools
-from binascii import b2a_base64
 from typing import Final, Literal
 
 import msgspec
@@ -40,7 +39,7 @@ class PodMeta(_Wire, rename="camel"):
     generate_name: str | None = None
     namespace: str | None = None
     annotations: dict[str, str] | None = None
-    labels: dict[str, str] | None = None
+    labels: msgspec.Raw = ABSENT
     owner_references: list[OwnerReference] | None = None
 
 
@@ -226,11 +225,11 @@ def encode(review: Review, verdict: verdicts.Verdict, *, tell: bool = True) -> b
         # the two answers that nearly every pod gets, without the detour over an object
         if verdict.outcome == "skip":
             return _PLAIN % (_encode(review.api_version), _encode(review.request.uid))
-        if verdict.outcome == "inject" and verdict.patch:
+        if verdict.outcome == "inject":
             return _PATCHED % (
                 _encode(review.api_version),
                 _encode(review.request.uid),
-                b2a_base64(verdict.patch, newline=False),
+                verdict.sent.base64,
                 _audit(verdict.providers) if tell else b"",
             )
     response = _Response(review.request.uid, verdict.outcome != "deny")

@@ -12,6 +12,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
+from vestibule.core.admission.patch import NO_PATCH, Patch
+
 Severity = Literal["info", "warn", "refuse"]
 Outcome = Literal["skip", "inject", "deny"]
 
@@ -71,7 +73,7 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     """The decision about one pod."""
 
     outcome: Outcome
-    patch: bytes = b""
+    sent: Patch = NO_PATCH
     message: str = ""
     code: int = 0
     providers: tuple[str, ...] = ()
@@ -83,6 +85,11 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     effects: tuple[Effect, ...] = ()
     reason: str = ""
     """Why nothing was done, in one word for metrics and the audit line."""
+
+    @property
+    def patch(self) -> bytes:
+        """The patch as JSON text; empty when there is none."""
+        return self.sent.operations
 
     @property
     def allowed(self) -> bool:
@@ -111,7 +118,7 @@ def skipped(reason: str, **details: Any) -> Verdict:
 
 def patched(patch: bytes, **details: Any) -> Verdict:
     """The pod passes with these additions."""
-    return Verdict("inject", patch=patch, **details)
+    return Verdict("inject", Patch(patch), **details)
 
 
 def refused(message: str, *, code: int = 403, reason: str = "policy", **details: Any) -> Verdict:

@@ -86,14 +86,16 @@ ENV_AZURE_AUTHORITY_HOST: Final = "AZURE_AUTHORITY_HOST"
 def relevant(annotations: dict[str, str]) -> dict[str, str]:
     """The annotations that can matter to a decision, near-misses of our prefix included; a store drops
     the rest."""
+    maybe = [key for key in annotations if key.startswith(_BEGINNINGS)]
     return {
-        key: value
-        for key, value in annotations.items()
-        if key in _NATIVE or (key[:1] in "cC" and (key.startswith(CWII_PREFIX) or looks_like_ours(key)))
+        key: annotations[key]
+        for key in maybe
+        if key.startswith(CWII_PREFIX) or key in NATIVE_KEYS or looks_like_ours(key)
     }
 
 
-_NATIVE: Final = frozenset(NATIVE_KEYS)
+_BEGINNINGS: Final = ("cw", "cc", "C", "iam.gke.io/", "eks.amazonaws.com/", "azure.workload.identity/")
+"""How a key that can matter begins; nearly all others are told apart by this alone."""
 
 
 def looks_like_ours(key: str) -> bool:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import functools
 from typing import Final, NamedTuple
 
+from vestibule.core.admission.patch import Patch
 from vestibule.core.admission.verdict import Missing, Origin
 from vestibule.core.kinds import config, selectors
 from vestibule.core.mutation import rules as mutation_rules
 from vestibule.core.mutation.facts import Annotations
-from vestibule.core.mutation.identity import layouts, levels, render
+from vestibule.core.mutation.identity import layouts, levels, likeness, render
 from vestibule.core.mutation.identity.claim import AwsClaim, AzureClaim, Claim
 from vestibule.core.mutation.identity.dialects import cwii
 from vestibule.core.mutation.identity.plan import Plan
@@ -22,6 +23,10 @@ from vestibule.core.mutation.identity.providers import aws, azure, gcp
 
 _REMEMBERED: Final = 2048
 """Distinct sets of annotations kept; at about 4 KB each some 8 MiB when full."""
+
+
+_PATCHES: Final = 512
+"""Patches kept; with the texts they belong to some 10 KB each, 5 MiB when full."""
 
 
 class Prepared(NamedTuple):
@@ -37,6 +42,21 @@ class Prepared(NamedTuple):
     """Why nothing is asked for: ``switched-off`` where an annotation says so, else ``nothing-asked``."""
 
 
+class Patches:
+    """Patches by the likeness of pods, the oldest forgotten first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: dict[likeness.Key, Patch] = {}
+        self.get = self._known.get
+
+    def put(self, key: likeness.Key, patch: Patch) -> None:
+        """Remember one."""
+        while len(self._known) >= self._most:
+            del self._known[next(iter(self._known))]
+        self._known[key] = patch
+
+
 class Policy:
     """What the administrator wants, ready for use."""
 
@@ -46,6 +66,7 @@ class Policy:
         self.excluded = selectors.matcher((*settings.exclude.namespaces, settings.install.namespace))
         self._layouts = {windows: layouts.cwii(settings, windows=windows) for windows in (False, True)}
         self.prepare = functools.lru_cache(_REMEMBERED)(self._prepare)
+        self.patches = Patches(_PATCHES)
         self.bundle = functools.lru_cache(_REMEMBERED)(self._bundle)
 
     def _prepare(self, annotations: tuple[Annotations, ...], windows: bool) -> Prepared:

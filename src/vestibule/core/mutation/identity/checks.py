@@ -86,6 +86,11 @@ GCP_SUBJECT_LIMIT: Final = 127
 """Bytes of ``google.subject``; longer subjects cannot federate."""
 
 
+def subject_fits(namespace: str, service_account: str) -> bool:
+    """Whether Google Cloud takes the subject of this account's tokens; names are ASCII."""
+    return len(namespace) + len(service_account) + len("system:serviceaccount::") <= GCP_SUBJECT_LIMIT
+
+
 def subject(namespace: str, service_account: str) -> str:
     """The ``sub`` claim of the pod's token."""
     return f"system:serviceaccount:{namespace}:{service_account}"

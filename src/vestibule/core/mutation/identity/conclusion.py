@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vestibule.core.admission import verdict as verdicts
+from vestibule.core.admission.patch import NO_PATCH, Patch
 from vestibule.core.mutation.facts import Facts
 from vestibule.core.mutation.identity import render
 from vestibule.core.mutation.identity.levels import Note
@@ -10,7 +11,7 @@ from vestibule.core.mutation.policy import Policy, Prepared
 
 
 def conclude(
-    bundle: render.Bundle, patched: bytes, notes: list[Note], facts: Facts, policy: Policy, prepared: Prepared
+    bundle: render.Bundle, patched: Patch, notes: list[Note], facts: Facts, policy: Policy, prepared: Prepared
 ) -> verdicts.Verdict:
     """Turn notes into findings, and the whole into a verdict."""
     findings: tuple[verdicts.Finding, ...] = ()
@@ -23,7 +24,7 @@ def conclude(
     if problems:
         outcome: verdicts.Outcome = "deny"
         reason = "required"
-    elif patched:
+    elif patched.operations:
         outcome, reason = "inject", ""
     else:
         outcome = "skip"
@@ -34,7 +35,7 @@ def conclude(
             reason = prepared.idle
     return verdicts.Verdict(
         outcome,
-        b"" if problems else patched,
+        NO_PATCH if problems else patched,
         "; ".join(problems),
         403 if problems else 0,
         () if problems else bundle.providers,

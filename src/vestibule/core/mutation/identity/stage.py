@@ -7,12 +7,16 @@ content, and told.
 
 from __future__ import annotations
 
+from typing import Any, Final
+
+import msgspec
+
 from vestibule.core.admission import patch, review
 from vestibule.core.admission import verdict as verdicts
 from vestibule.core.kinds import selectors, text, vocabulary
 from vestibule.core.mutation import podview
 from vestibule.core.mutation.facts import Facts
-from vestibule.core.mutation.identity import checks, conclusion, fit, layouts, render
+from vestibule.core.mutation.identity import checks, conclusion, fit, layouts, likeness, render
 from vestibule.core.mutation.identity.levels import Note
 from vestibule.core.mutation.policy import Policy
 
@@ -27,15 +31,32 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
     notes: list[Note] = []
     if policy.rules.tell:
         notes += prepared.notes
-        if pod.metadata.labels:
+        if pod.metadata.labels is not review.ABSENT:
             notes += _label_notes(pod.metadata.labels)
     if not prepared.bundle.parts and not notes and not facts.notes:
         reason = "unconfigured" if prepared.missing else prepared.idle
         return verdicts.Verdict(
             "skip", origins=prepared.origins, levels=facts.levels, missing=prepared.missing, reason=reason
         )
-    bundle, patched = _lay(pod, facts, policy, prepared.bundle, notes)
+    bundle, patched = _remembered(pod, facts, policy, prepared.bundle, notes)
     return conclusion.conclude(bundle, patched, notes, facts, policy, prepared)
+
+
+def _remembered(
+    pod: review.Pod, facts: Facts, policy: Policy, bundle: render.Bundle, notes: list[Note]
+) -> tuple[render.Bundle, patch.Patch]:
+    """The patch of a pod like one seen before, or else worked out, and kept if it may be."""
+    key = likeness.key(pod, facts, bundle)
+    if key is not None:
+        known = policy.patches.get(key)
+        if known is not None:
+            return bundle, known
+    told = len(notes)
+    laid, operations = _lay(pod, facts, policy, bundle, notes)
+    made = patch.Patch(operations)
+    if key is not None and laid is bundle and len(notes) == told:
+        policy.patches.put(key, made)
+    return laid, made
 
 
 def _lay(
@@ -179,8 +200,8 @@ def _annotations(existing: dict[str, str] | None, bundle: render.Bundle, policy:
     if not rules.own_marker:
         written = map(text.trim, existing.get(vocabulary.INJECTED, "").split(","))
         values[vocabulary.INJECTED] = ",".join(sorted({*bundle.providers, *filter(None, written)}))
-    if rules.quiet_when_done:
-        values = {key: value for key, value in values.items() if existing.get(key) != value}
+    again = () if rules.quiet_when_done else (vocabulary.INJECTED,)
+    values = {key: value for key, value in values.items() if key in again or existing.get(key) != value}
     return patch.annotate(values, exists=True)
 
 
@@ -207,9 +228,16 @@ def _check_names(bundle: render.Bundle, view: podview.PodView, notes: list[Note]
                 notes.append(Note(f"no container is called {glob!r}, which an include or skip list names"))
 
 
-def _label_notes(labels: dict[str, str]) -> list[Note]:
+_OUR_PREFIX: Final = vocabulary.CWII_PREFIX.encode()
+
+
+def _label_notes(raw: msgspec.Raw) -> list[Note]:
+    """Labels are not read; one that looks like ours is told."""
+    if _OUR_PREFIX not in bytes(raw):
+        return []
+    labels = msgspec.json.decode(raw, type=dict[str, Any] | None) or {}
     return [
-        Note("a label is not read, make it an annotation", 0, key, value)
+        Note("a label is not read, make it an annotation", 0, key, str(value))
         for key, value in labels.items()
         if key.startswith(vocabulary.CWII_PREFIX)
     ]
