@@ -25,7 +25,6 @@ class Balancer:
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._writers: set[asyncio.StreamWriter] = set()
         self.port = 0
 
     def __enter__(self) -> Balancer:
@@ -55,13 +54,12 @@ class Balancer:
 
     async def _end(self) -> None:
         self._server.close()
+        await asyncio.sleep(0.05)  # who was accepted has begun
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for writer in self._writers:
-            writer.transport.abort()
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)  # aborted transports are told
 
     async def _begin(self) -> None:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -85,20 +83,20 @@ class Balancer:
         return live[self._turn % len(live) :] + live[: self._turn % len(live)] if live else []
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        for port in self._pick():
-            with contextlib.suppress(OSError):
-                there, out = await asyncio.open_connection("127.0.0.1", port)
-                self._writers.add(out)
+        try:
+            for port in self._pick():
                 with contextlib.suppress(OSError):
-                    await asyncio.gather(_pipe(reader, out), _pipe(there, writer))
-                self._drop(out)
-                break
-        self._drop(writer)
-
-    def _drop(self, writer: asyncio.StreamWriter) -> None:
-        self._writers.discard(writer)
-        writer.close()
+                    there, out = await asyncio.open_connection("127.0.0.1", port)
+                    try:
+                        with contextlib.suppress(OSError):
+                            await asyncio.gather(_pipe(reader, out), _pipe(there, writer))
+                    finally:
+                        out.transport.abort()
+                    return
+        except asyncio.CancelledError:
+            return  # the balancer is being closed
+        finally:
+            writer.transport.abort()
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

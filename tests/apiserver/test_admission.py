@@ -171,7 +171,7 @@ def test_native_sidecars_and_init_containers_get_it_too(hall: Hall, namespace: s
 
 
 def test_a_mirror_pod_never_reaches_us_and_is_accepted(hall: Hall, namespace: str) -> None:
-    node = f"mirror-{namespace}"
+    node = f"mirror-{namespace[-8:]}"
     hall.plane.admin.create(at("nodes"), {"metadata": {"name": node}}).object  # noqa: B018 - raises
     before = hall.replicas[0].metric("vestibule_admission_requests_total")
     kubelet = hall.plane.client(f"system:node:{node}", ["system:nodes"])
