@@ -7,6 +7,7 @@ findings, which quote annotations; never an environment value, a body or a patch
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
@@ -120,12 +121,17 @@ class Audit:
 _encode = msgspec.json.Encoder().encode
 
 
+@functools.lru_cache(4)
+def _second(second: int) -> str:
+    """A second as text; lines come in thousands of the same one."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+
+
 def line(entry: Entry) -> bytes:
     """The line for one verdict."""
-    moment = entry.moment
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment)) + f".{int(moment % 1 * 1000):03d}Z"
+    second, rest = divmod(entry.moment, 1)
     written = Line(
-        stamp,
+        f"{_second(int(second))}.{int(rest * 1000):03d}Z",
         entry.outcome,
         entry.uid,
         entry.namespace,
@@ -134,6 +140,6 @@ def line(entry: Entry) -> bytes:
         entry.providers,
         entry.reason,
         entry.dry_run,
-        [finding.text for finding in entry.findings],
+        [finding.text for finding in entry.findings] if entry.findings else [],
     )
     return _encode(written) + b"\n"
