@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, Self
 
 import msgspec
 
@@ -32,43 +32,33 @@ LevelName = Literal["pod", "owner", "serviceaccount", "namespace"]
 OwnerRef = review.OwnerReference
 
 
-class Annotations:
-    """The annotations of one object that can matter; immutable, hashable by content, hash made once.
+class Annotations(tuple[str, ...]):
+    """The annotations of one object that can matter; immutable, hashable and comparable by content.
 
-    Kept as one flat tuple of keys and values: a store holds a hundred thousand of these, and a dictionary
-    each would be most of its memory. Few keys are kept, so looking through them is quick.
+    One flat tuple of keys and values, by key: a store holds a hundred thousand of these, and a dictionary
+    each would be most of its memory. Few keys are kept, so looking through them is quick; hashing and
+    comparing, which every request does, are the tuple's own.
     """
 
-    __slots__ = ("_flat", "_hash")
+    __slots__ = ()
 
-    def __init__(self, annotations: Mapping[str, str]) -> None:
+    def __new__(cls, annotations: Mapping[str, str]) -> Self:
+        """From a mapping."""
         flat: list[str] = []
         for key in sorted(annotations):
             flat += (sys.intern(key), annotations[key])
-        self._flat = tuple(flat)
-        self._hash = hash(self._flat)
+        return super().__new__(cls, flat)
 
     def get(self, key: str) -> str | None:
         """The value, or None when the key is absent."""
-        flat = self._flat
-        for index in range(0, len(flat), 2):
-            if flat[index] == key:
-                return flat[index + 1]
+        for index in range(0, len(self), 2):
+            if self[index] == key:
+                return self[index + 1]
         return None
 
-    def items(self) -> Iterable[tuple[str, str]]:
+    def items(self) -> list[tuple[str, str]]:
         """Key and value pairs, by key."""
-        flat = self._flat
-        return [(flat[index], flat[index + 1]) for index in range(0, len(flat), 2)]
-
-    def __bool__(self) -> bool:
-        return bool(self._flat)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Annotations) and self._flat == other._flat)
+        return [(self[index], self[index + 1]) for index in range(0, len(self), 2)]
 
     def __repr__(self) -> str:
         return f"Annotations({dict(self.items())!r})"

@@ -71,27 +71,29 @@ def by_controller(namespace: str, references: Sequence[OwnerRef], read: Read) ->
     if reference is None:
         return _NOBODY
     kind = _CONTROLLERS.get(reference.kind)
-    if kind is None or not _in_group(reference, kind):
+    if kind is None or not (reference.api_version == kind.api_version or _in_group(reference, kind)):
         return _NOBODY
     owner = read(kind, namespace, reference.name)
     if owner is UNKNOWN:
         raise Unread(kind, namespace, reference.name)
     if owner is None:
         return _NOBODY
-    if not _same(owner, reference):
+    if owner.uid != reference.uid and _differ(owner, reference):
         return Walked((), (f"{owner} is not what the pod's controller reference names (uid differs)",))
     parent_kind = _PARENTS[kind]
     parent_ref = _controller(owner.owners)
     if parent_kind is None or parent_ref is None:
         return Walked((owner,))
-    if parent_ref.kind != parent_kind.kind or not _in_group(parent_ref, parent_kind):
+    if parent_ref.kind != parent_kind.kind:
+        return Walked((owner,))
+    if parent_ref.api_version != parent_kind.api_version and not _in_group(parent_ref, parent_kind):
         return Walked((owner,))
     parent = read(parent_kind, namespace, parent_ref.name)
     if parent is UNKNOWN:
         raise Unread(parent_kind, namespace, parent_ref.name)
     if parent is None:
         return Walked((owner,))
-    if not _same(parent, parent_ref):
+    if parent.uid != parent_ref.uid and _differ(parent, parent_ref):
         return Walked((owner,), (f"{parent} is not what {owner} names as its controller (uid differs)",))
     # a Deployment copies its annotations to ReplicaSets, where they grow stale; a Job is finer
     return Walked((parent,) if kind is gvk.REPLICA_SET else (owner, parent))
@@ -106,8 +108,9 @@ def _controller(references: Sequence[OwnerRef]) -> OwnerRef | None:
 
 def _in_group(reference: OwnerRef, kind: Kind) -> bool:
     """Any version of the kind's group will do."""
-    return reference.api_version == kind.api_version or reference.api_version.rpartition("/")[0] == kind.group
+    return reference.api_version.rpartition("/")[0] == kind.group
 
 
-def _same(found: Source, reference: OwnerRef) -> bool:
-    return found.uid == reference.uid or not found.uid or not reference.uid
+def _differ(found: Source, reference: OwnerRef) -> bool:
+    """Whether both have a uid, and not the same one."""
+    return bool(found.uid and reference.uid) and found.uid != reference.uid

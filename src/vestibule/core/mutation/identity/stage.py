@@ -20,23 +20,35 @@ from vestibule.core.mutation.identity import checks, conclusion, fit, layouts, l
 from vestibule.core.mutation.identity.levels import Note
 from vestibule.core.mutation.policy import Policy
 
+_OUR_PREFIX: Final = vocabulary.CWII_PREFIX.encode()
+
 
 def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
     """Decide the identity of one pod: ``skipped``, ``patched`` or ``refused``."""
-    prepared = policy.prepare(
-        tuple([source.annotations for source in facts.levels]), podview.is_windows(pod.spec)
-    )
+    spec, labels = pod.spec, pod.metadata.labels
+    windows = (spec.os is not None or spec.node_selector is not None) and podview.is_windows(spec)
+    prepared = policy.prepare(tuple([source.annotations for source in facts.levels]), windows)
     if prepared.refusal:
         return verdicts.refused(prepared.refusal, code=0, reason="invalid", levels=facts.levels)
     notes: list[Note] = []
     if policy.rules.tell:
         notes += prepared.notes
-        if pod.metadata.labels is not review.ABSENT:
-            notes += _label_notes(pod.metadata.labels)
+        if labels is not review.ABSENT and _OUR_PREFIX in bytes(labels):
+            notes += _label_notes(labels)
     if not prepared.bundle.parts and not notes and not facts.notes:
         reason = "unconfigured" if prepared.missing else prepared.idle
         return verdicts.Verdict(
-            "skip", origins=prepared.origins, levels=facts.levels, missing=prepared.missing, reason=reason
+            "skip",
+            patch.NO_PATCH,
+            "",
+            0,
+            (),
+            (),
+            prepared.origins,
+            facts.levels,
+            prepared.missing,
+            (),
+            reason,
         )
     bundle, patched = _remembered(pod, facts, policy, prepared.bundle, notes)
     return conclusion.conclude(bundle, patched, notes, facts, policy, prepared)
@@ -228,13 +240,8 @@ def _check_names(bundle: render.Bundle, view: podview.PodView, notes: list[Note]
                 notes.append(Note(f"no container is called {glob!r}, which an include or skip list names"))
 
 
-_OUR_PREFIX: Final = vocabulary.CWII_PREFIX.encode()
-
-
 def _label_notes(raw: msgspec.Raw) -> list[Note]:
     """Labels are not read; one that looks like ours is told."""
-    if _OUR_PREFIX not in bytes(raw):
-        return []
     labels = msgspec.json.decode(raw, type=dict[str, Any] | None) or {}
     return [
         Note("a label is not read, make it an annotation", 0, key, str(value))
