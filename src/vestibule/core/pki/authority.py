@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from vestibule.core.pki.leaf import Pair, general_name
+from vestibule.core.pki.leaf import Pair, general_name, key_usage
 
 SKEW: Final = datetime.timedelta(hours=1)
 """Certificates are valid from an hour ago: clocks differ, and "not yet valid" is an outage."""
@@ -33,7 +33,7 @@ def new_authority(name: str, *, now: datetime.datetime, life: datetime.timedelta
     certificate = (
         _builder(subject, subject, key.public_key(), serial, now, life)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(sign_certificates=True), critical=True)
+        .add_extension(key_usage(sign=False, sign_certificates=True), critical=True)
         .sign(key, hashes.SHA256())
     )
     return _pair(certificate, key)
@@ -53,7 +53,7 @@ def new_leaf(
     certificate = (
         _builder(subject, signer.subject, key.public_key(), x509.random_serial_number(), now, life)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(sign_certificates=False), critical=True)
+        .add_extension(key_usage(sign=True, sign_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName([general_name(name) for name in names]), critical=False)
         .add_extension(
@@ -129,20 +129,6 @@ def _builder(
         .not_valid_before(now - SKEW)
         .not_valid_after(now + life)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-    )
-
-
-def _usage(*, sign_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not sign_certificates,
-        key_cert_sign=sign_certificates,
-        crl_sign=sign_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
     )
 
 
