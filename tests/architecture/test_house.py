@@ -133,7 +133,8 @@ def test_no_file_names_a_package_index_or_a_path_of_a_machine() -> None:
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )
     suspicious = re.compile(
-        r"--(extra-)?index[-]url|--find[-]links[ =]|registry[+]https?:|GOPROXY[=]https?:|[/]root/|[/]home/\w+/"
+        r"--(extra-)?index[-]url|--find[-]links[ =]|registry[+]https?:|GOPROXY[=]https?:"
+        r"|[/]root/|[/]home/\w+/"
     )
     here = Path(__file__).relative_to(ROOT)
     guilty = [
