@@ -45,6 +45,7 @@ class Server:
         self._service = Service(handler, limits, tls)
         self._name = name
         self._listeners: list[socket.socket] = []
+        self._addresses: list[tuple[str, int]] = []
         self._handshakes: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._tick_due = 0.0
@@ -59,7 +60,7 @@ class Server:
     @property
     def addresses(self) -> list[tuple[str, int]]:
         """Where we listen, with the real ports; empty before ``start`` and when drained."""
-        return [listener.getsockname()[:2] for listener in self._listeners]
+        return list(self._addresses)
 
     async def start(self, addresses: Sequence[tuple[str, int]]) -> None:
         """Listen on all ``addresses``, or on none and raise OSError, which names the address.
@@ -75,6 +76,7 @@ class Server:
             raise
         for listener in self._listeners:
             loop.add_reader(listener, self._accept, listener)
+        self._addresses = [listener.getsockname()[:2] for listener in self._listeners]
         self._tick_due = loop.time()
         self._tick()
         logger.info("listening", extra={"server": self._name, "addresses": self.addresses})
@@ -185,6 +187,7 @@ class Server:
             connection.expire()
 
     def _close_listeners(self) -> None:
+        self._addresses = []
         for listener in self._listeners:
             self._service.loop.remove_reader(listener)
             listener.close()
