@@ -19,31 +19,30 @@ from vestibule.adapters.serving.tls import TlsHolder
 
 
 class Polite(threading.Thread):
-    """Asks until it is told that we are gone; leaves a connection when an answer says so, as kube-apiserver
-    does.
+    """Asks until nobody listens or it is told that we are gone; leaves a connection when an answer says so."""
 
-    A connect that meets a listener in the very moment of its closing is reset by the kernel, whatever we
-    do; that is what the delay of a drain is for: who routes to us forgets us before the listener closes.
-    """
-
-    def __init__(self, live: Live, authority: Authority | None, forgotten: threading.Event) -> None:
+    def __init__(self, live: Live, authority: Authority | None) -> None:
         super().__init__(daemon=True)
-        self._forgotten = forgotten
         self._live = live
         self._tls = authority.trusting() if authority else None
+        self.forgotten = threading.Event()
         self.answered = 0
         self.told_to_close = 0
         self.failure: BaseException | None = None
         self.start()
 
     def run(self) -> None:
-        while not self._forgotten.is_set():
+        while not self.forgotten.is_set():
             try:
-                with Wire(self._live.address, tls=self._tls) as wire:
+                wire = Wire(self._live.address, tls=self._tls)
+            except OSError:
+                return  # nobody listens: no request was sent
+            with wire:
+                try:
                     self._visit(wire)
-            except (OSError, EOFError, AssertionError) as error:
-                self.failure = error
-                return
+                except (OSError, EOFError, AssertionError) as error:
+                    self.failure = error
+                    return
 
     def _visit(self, wire: Wire) -> None:
         while True:
@@ -56,34 +55,52 @@ class Polite(threading.Thread):
                 return
 
 
-@pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "TLS"])
-def test_a_drain_under_load_fails_no_request(
-    serve: Serve, holder: TlsHolder, authority: Authority, encrypted: bool
-) -> None:
+def loaded(serve: Serve, tls: TlsHolder | None, authority: Authority | None) -> tuple[Live, list[Polite]]:
+    """A server whose answers take time or none, in turn, and five callers that are being served."""
+
     async def later(_: HttpRequest) -> HttpResponse:
         await asyncio.sleep(0.002)
         return HttpResponse(200)
 
     turns = iter(range(10**9))
-    live = serve(
-        lambda request: later(request) if next(turns) % 2 else HttpResponse(200),
-        tls=holder if encrypted else None,
-    )
-    forgotten = threading.Event()
-    clients = [Polite(live, authority if encrypted else None, forgotten) for _ in range(5)]
+    live = serve(lambda request: later(request) if next(turns) % 2 else HttpResponse(200), tls=tls)
+    clients = [Polite(live, authority) for _ in range(5)]
     assert until(lambda: all(client.answered > 20 for client in clients))
+    return live, clients
+
+
+def test_a_drain_under_load_fails_no_request(serve: Serve, holder: TlsHolder, authority: Authority) -> None:
+    """Callers go on until nobody listens any more: they race the closing of the listener."""
+    live, clients = loaded(serve, holder, authority)
+
+    began = time.monotonic()
+    live.call(live.server.drain(delay=0.4, grace=5))
+    took = time.monotonic() - began
+    for client in clients:
+        client.join(5)
+
+    assert [client.failure for client in clients] == [None] * 5
+    assert all(client.told_to_close > 1 for client in clients)
+    assert 0.4 <= took < 3
+    assert (live.stats.connections, live.server.addresses) == (0, [])
+
+
+def test_a_drain_without_tls_fails_no_request_of_callers_that_leave_within_the_delay(serve: Serve) -> None:
+    """Weaker than with TLS: without a handshake a request is sent into the backlog, and the kernel resets
+    what it has not handed over when the listener closes. Only the delay covers that."""
+    live, clients = loaded(serve, None, None)
 
     began = time.monotonic()
     draining = asyncio.run_coroutine_threadsafe(live.server.drain(delay=1.0, grace=5), live._loop)
     assert until(lambda: all(client.told_to_close > 1 for client in clients))
-    forgotten.set()
+    for client in clients:
+        client.forgotten.set()
     for client in clients:
         client.join(5)
     draining.result(10)
-    took = time.monotonic() - began
 
     assert [client.failure for client in clients] == [None] * 5
-    assert 1.0 <= took < 4
+    assert 0.9 < time.monotonic() - began < 4  # the loop counts its delay in whole, remembered milliseconds
     assert (live.stats.connections, live.server.addresses) == (0, [])
 
 
