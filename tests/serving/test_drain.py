@@ -19,7 +19,7 @@ from vestibule.adapters.serving.tls import TlsHolder
 
 
 class Polite(threading.Thread):
-    """Asks until nobody listens or it is told that we are gone; leaves a connection when an answer says so."""
+    """Asks until nobody listens or it hears that we are gone; leaves a connection when an answer says so."""
 
     def __init__(self, live: Live, authority: Authority | None) -> None:
         super().__init__(daemon=True)
