@@ -60,6 +60,13 @@ async def connected(shared: Shared) -> Streams:
     )
 
 
+async def ended(tasks: set[asyncio.Task[None]]) -> None:
+    """Cancels them and waits until they are over."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 class Calls:
     """HTTP/1.1: a fault per call."""
 
@@ -72,11 +79,11 @@ class Calls:
         try:
             await asyncio.wait(tasks, return_when="FIRST_COMPLETED")
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            if self._server is not None:
-                self._server[1].transport.abort()
+            try:
+                await ended(tasks)
+            finally:  # a proxy that is stopped while this waits cancels it a second time
+                if self._server is not None:
+                    self._server[1].transport.abort()
 
     async def _calls(self) -> None:
         try:
@@ -187,12 +194,10 @@ class Bytes:
         try:
             await asyncio.wait(pumps, return_when="FIRST_COMPLETED")
         finally:
-            for pump in pumps:
-                pump.cancel()
-            await asyncio.gather(*pumps, return_exceptions=True)
             server[1].transport.abort()
             if isinstance(fault, Cut):
                 reset(self._client[1])
+            await ended(pumps)
 
     async def _pump(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, fault: Fault | None, left: int | None
