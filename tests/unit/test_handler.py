@@ -102,6 +102,9 @@ def test_an_object_the_cache_does_not_know_is_read_live() -> None:
 
             return UNKNOWN
 
+        def subscribe(self, callback: Any) -> Any:
+            return lambda: None
+
     class Live:
         async def get(self, kind: Any, namespace: str, name: str) -> Any:
             seen.append(f"{kind.kind} {name}")

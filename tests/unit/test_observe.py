@@ -93,13 +93,19 @@ def test_a_reader_that_went_away_does_not_stop_us() -> None:
 
 
 def test_lines_that_find_no_room_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "_WAITING", 2)
-    log = audit.Audit(-1)
+    monkeypatch.setattr(audit, "_WAITING", 200)
+    read, write = os.pipe()
+    log = audit.Audit(write)
 
     for _ in range(5):
         log.note(REVIEW, skipped("x"), 0.0)
+    log.start()
+    log.close()
+    os.close(write)
 
-    assert log.dropped == 3
+    with os.fdopen(read) as stream:
+        assert [json.loads(line)["audit"] for line in stream] == ["skip"] * (5 - log.dropped)
+    assert log.dropped in (3, 4)  # a line is about a hundred bytes
 
 
 def test_a_log_line_is_json_with_constant_text_and_fields() -> None:

@@ -64,16 +64,25 @@ def test_mirror_pods_are_out_by_a_condition_that_cannot_fail() -> None:
     assert hook()["matchConditions"] == [
         {
             "name": "not-a-mirror-pod",
-            "expression": "!('kubernetes.io/config.mirror' in object.metadata.?annotations.orValue({}))",
+            "expression": "!has(object.metadata.annotations) || "
+            "!('kubernetes.io/config.mirror' in object.metadata.annotations)",
         }
     ]
+
+
+def test_conditions_are_written_so_that_1_28_takes_them() -> None:
+    data = {"exclude": {"namespaces": ["infra-*"], "hostNetwork": True}}
+
+    assert [
+        condition for condition in hook(**data)["matchConditions"] if "?" in condition["expression"]
+    ] == []
 
 
 def test_globs_and_host_network_become_conditions() -> None:
     conditions = hook(exclude={"namespaces": ["infra-*", "a.b*"], "hostNetwork": True})["matchConditions"]
 
     assert conditions[1]["expression"] == "!request.namespace.matches('^(a[.]b.*|infra-.*)$')"
-    assert conditions[2]["expression"] == "!object.spec.?hostNetwork.orValue(false)"
+    assert conditions[2]["expression"] == "!has(object.spec.hostNetwork) || !object.spec.hostNetwork"
 
 
 def test_no_write_and_no_secret_unless_config_maps_are_asked_for() -> None:

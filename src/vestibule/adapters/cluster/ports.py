@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.mutation.facts import UNKNOWN, Source, Unknown
 
-__all__ = ["UNKNOWN", "Cache", "Event", "Reader", "Unknown", "Watcher", "Writer"]
+__all__ = ["UNKNOWN", "Cache", "Event", "Reader", "Unknown", "WatchedCache", "Watcher", "Writer"]
 
 
 class Event(NamedTuple):
@@ -54,6 +54,10 @@ class Watcher(Protocol):
     def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """Call back on every change from now on; the returned function ends it. A callback must not raise."""
         ...
+
+
+class WatchedCache(Cache, Watcher, Protocol):
+    """A cache that tells when it changed."""
 
 
 class Writer(Protocol):

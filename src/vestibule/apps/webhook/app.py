@@ -8,6 +8,7 @@ exit 0.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vestibule import errors
-from vestibule.adapters.cluster.ports import Cache, Reader, Writer
+from vestibule.adapters.cluster.ports import Reader, WatchedCache, Writer
 from vestibule.adapters.observe import logs
 from vestibule.adapters.observe.audit import Audit
 from vestibule.adapters.observe.metrics import Metrics
@@ -39,7 +40,7 @@ _LOOK_SECONDS = 1.0
 """Between two looks at files; a look is a few ``stat`` calls."""
 
 
-class Cluster(Reader, Cache, Writer, Protocol):
+class Cluster(Reader, WatchedCache, Writer, Protocol):
     """A back end in all its roles, and what keeps it fresh."""
 
     @property
@@ -265,6 +266,7 @@ def _address(listen: str) -> tuple[str, int]:
 def run(app: App, log_level: str, *, ready: Callable[[App], None] | None = None) -> None:
     """Run the process on the fast event loop where there is one."""
     logs.configure(log_level)
+    gc.freeze()  # what is loaded by now stays; a collection that walks through it would hold up requests
     try:
         import uvloop  # noqa: PLC0415 - not on every platform
     except ImportError:

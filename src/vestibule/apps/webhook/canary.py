@@ -8,7 +8,7 @@ import msgspec
 from vestibule.core.admission import review as reviews
 from vestibule.core.kinds.config import Settings
 from vestibule.core.mutation import pipeline
-from vestibule.core.mutation.facts import Annotations, Facts, Source
+from vestibule.core.mutation.facts import NO_ANNOTATIONS, Annotations, Facts, Source
 from vestibule.core.mutation.policy import Policy
 
 _NAMESPACE = "canary"
@@ -54,6 +54,7 @@ _FACTS = Facts(
         Source("ServiceAccount", _NAMESPACE, "canary", annotations=Annotations(_ASKS)),
         Source("Namespace", "", _NAMESPACE),
     ),
+    (NO_ANNOTATIONS, Annotations(_ASKS), NO_ANNOTATIONS),
 )
 
 

@@ -14,12 +14,12 @@ from typing import Any, Protocol
 
 from vestibule import errors
 from vestibule.adapters.cluster import gather
-from vestibule.adapters.cluster.ports import Cache, Reader, Writer
+from vestibule.adapters.cluster.ports import Reader, WatchedCache, Writer
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse
 from vestibule.core.admission import review as reviews
 from vestibule.core.admission.review import Pod, Review
 from vestibule.core.admission.verdict import Verdict
-from vestibule.core.mutation import needs, pipeline
+from vestibule.core.mutation import pipeline
 from vestibule.core.mutation.facts import Unread
 from vestibule.core.mutation.policy import Policy
 
@@ -42,14 +42,14 @@ class Handler:
     def __init__(
         self,
         policy: Callable[[], Policy],
-        cache: Cache,
+        cache: WatchedCache,
         reader: Reader,
         writer: Writer | None,
         observer: Observer,
     ) -> None:
         self._policy = policy
         self._cache = cache
-        self._peek = cache.peek
+        self._crowd = gather.Crowd(cache)
         self._reader = reader
         self._writer = writer
         self._observer = observer
@@ -80,7 +80,7 @@ class Handler:
             pod = request.object
             assert pod is not None, "early() lets no review without a pod pass"  # noqa: S101 - narrows the type
             try:
-                facts = needs.collect(request, pod, policy.rules, self._peek)
+                facts = self._crowd.facts(request, pod, policy.rules, started)
             except Unread:
                 return self._on_miss(review, pod, policy, started)
             verdict = pipeline.decide(request, facts, policy)

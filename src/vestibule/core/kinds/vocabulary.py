@@ -87,6 +87,8 @@ def relevant(annotations: dict[str, str]) -> dict[str, str]:
     """The annotations that can matter to a decision, near-misses of our prefix included; a store drops
     the rest."""
     maybe = [key for key in annotations if key.startswith(_BEGINNINGS)]
+    if not maybe:
+        return {}
     return {
         key: annotations[key]
         for key in maybe

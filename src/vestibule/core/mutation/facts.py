@@ -176,5 +176,7 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     namespace: str
     service_account: str
     levels: tuple[Source, ...]
+    annotations: tuple[Annotations, ...]
+    """Those of the levels, in the same order: what a decision is remembered by."""
     notes: tuple[str, ...] = ()
     """What the walk met and passed over: an owner whose uid differs."""

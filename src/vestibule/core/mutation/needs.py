@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from vestibule.core.admission.review import Pod, Request
 from vestibule.core.kinds import gvk, vocabulary
 from vestibule.core.mutation import owners
@@ -30,7 +32,22 @@ def names(request: Request, pod: Pod, rules: Rules) -> tuple[str, str]:
 def collect(request: Request, pod: Pod, rules: Rules, read: Read) -> Facts:
     """The facts; raises Unread for the first object that the reading cannot tell about."""
     namespace, account = names(request, pod, rules)
-    levels = [pod_source(pod, namespace)]
+    return facts(pod, namespace, account, around(namespace, account, pod, rules, read))
+
+
+class Around(msgspec.Struct, frozen=True, gc=False):
+    """What stands around a pod: the levels below it, strongest first, and what the walk passed over."""
+
+    levels: tuple[Source, ...]
+    annotations: tuple[Annotations, ...]
+    notes: tuple[str, ...]
+    whole: bool
+    """Whether its ServiceAccount and its namespace exist."""
+
+
+def around(namespace: str, account: str, pod: Pod, rules: Rules, read: Read) -> Around:
+    """Everything but the pod itself; raises Unread for the first object that the reading cannot tell."""
+    levels: list[Source] = []
     notes: tuple[str, ...] = ()
     if pod.metadata.owner_references:
         walk = owners.by_controller if rules.controller_owner else owners.by_kind
@@ -46,7 +63,24 @@ def collect(request: Request, pod: Pod, rules: Rules, read: Read) -> Facts:
     if found is UNKNOWN:
         raise Unread(gvk.NAMESPACE, "", namespace)
     levels.append(found or Source("Namespace", "", namespace))
-    return Facts(namespace, account, tuple(levels), notes)
+    return Around(
+        tuple(levels),
+        tuple([level.annotations for level in levels]),
+        notes,
+        service_account is not None and found is not None,
+    )
+
+
+def facts(pod: Pod, namespace: str, account: str, found: Around) -> Facts:
+    """A pod and what stands around it."""
+    own = pod_source(pod, namespace)
+    return Facts(
+        namespace,
+        account,
+        (own, *found.levels),
+        (own.annotations, *found.annotations),
+        found.notes,
+    )
 
 
 def pod_source(pod: Pod, namespace: str) -> Source:

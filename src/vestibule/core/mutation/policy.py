@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from typing import Final, NamedTuple
 
-from vestibule.core.admission.patch import Patch
 from vestibule.core.admission.verdict import Missing, Origin
 from vestibule.core.kinds import config, selectors
 from vestibule.core.mutation import rules as mutation_rules
@@ -42,21 +41,6 @@ class Prepared(NamedTuple):
     """Why nothing is asked for: ``switched-off`` where an annotation says so, else ``nothing-asked``."""
 
 
-class Patches:
-    """Patches by the likeness of pods, the oldest forgotten first."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: dict[likeness.Key, Patch] = {}
-        self.get = self._known.get
-
-    def put(self, key: likeness.Key, patch: Patch) -> None:
-        """Remember one."""
-        while len(self._known) >= self._most:
-            del self._known[next(iter(self._known))]
-        self._known[key] = patch
-
-
 class Policy:
     """What the administrator wants, ready for use."""
 
@@ -66,7 +50,7 @@ class Policy:
         self.excluded = selectors.matcher((*settings.exclude.namespaces, settings.install.namespace))
         self._layouts = {windows: layouts.cwii(settings, windows=windows) for windows in (False, True)}
         self.prepare = functools.lru_cache(_REMEMBERED)(self._prepare)
-        self.patches = Patches(_PATCHES)
+        self.patches = likeness.Patches(_PATCHES)
         self.bundle = functools.lru_cache(_REMEMBERED)(self._bundle)
 
     def _prepare(self, annotations: tuple[Annotations, ...], windows: bool) -> Prepared:

@@ -80,11 +80,12 @@ def _namespace_selector(settings: Settings) -> Object:
 
 
 def match_conditions(settings: Settings) -> list[dict[str, str]]:
-    """CEL that cannot fail on any pod: absent maps and fields have a default."""
+    """CEL that cannot fail on any pod, and that 1.28 takes, where ``.?`` is not yet allowed."""
+    annotations = "object.metadata.annotations"
     conditions = [
         {
             "name": "not-a-mirror-pod",
-            "expression": f"!('{vocabulary.MIRROR_POD}' in object.metadata.?annotations.orValue({{}}))",
+            "expression": f"!has({annotations}) || !('{vocabulary.MIRROR_POD}' in {annotations})",
         }
     ]
     globs = sorted(name for name in settings.exclude.namespaces if "*" in name)
@@ -98,7 +99,10 @@ def match_conditions(settings: Settings) -> list[dict[str, str]]:
         )
     if settings.exclude.host_network:
         conditions.append(
-            {"name": "not-on-the-host-network", "expression": "!object.spec.?hostNetwork.orValue(false)"}
+            {
+                "name": "not-on-the-host-network",
+                "expression": "!has(object.spec.hostNetwork) || !object.spec.hostNetwork",
+            }
         )
     return conditions
 

@@ -12,10 +12,13 @@ from typing import Any, Final
 import msgspec
 
 from vestibule import errors
+from vestibule.core.kinds import vocabulary
 from vestibule.core.kinds.config import Settings
 from vestibule.core.native import admission, rbac, workload
 
 Object = dict[str, Any]
+OWNER: Final = "vestibule"
+"""What the managed-by label of our objects says."""
 
 
 def objects(settings: Settings) -> list[Object]:
@@ -163,7 +166,7 @@ def _labelled(thing: Object, name: str) -> Object:
     labels = {
         "app.kubernetes.io/name": "vestibule",
         "app.kubernetes.io/instance": name,
-        "app.kubernetes.io/managed-by": "vestibule",
+        vocabulary.MANAGED_BY: OWNER,
     }
     meta = thing["metadata"]
     return {**thing, "metadata": {**meta, "labels": {**labels, **meta.get("labels", {})}}}

@@ -1,47 +1,95 @@
-"""Pods that are alike get the same patch: the key under which a patch may be remembered.
+"""Pods that are alike get the same patch, worked out once.
 
-Pods of one workload differ in uid, hash and the name of the API token volume, which admission draws anew
-for each. With that name evened out, their containers are the same text, and comparing texts is cheaper than
-decoding them. A pod that may already hold something of ours (a volume, an annotation) has no key: it is
-looked at in full.
+Pods of one workload differ in uid, hash and the name of the API token volume, for which admission draws five
+characters anew each time. All else that a patch depends on is the same text, and comparing texts is much
+cheaper than decoding or even hashing them: a patch is found by what owns the pod, and given out when the
+text with this pod's five characters in the right places is the text it was made for. A pod that may already
+hold something of ours (a volume, an annotation) is like no other: it is looked at in full.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from vestibule.core.admission import review
+from vestibule.core.admission.patch import Patch
 from vestibule.core.mutation.facts import Facts
 from vestibule.core.mutation.identity import checks, render
 
-Key = tuple[render.Bundle, bytes, bytes, bool, bool]
-
 _LONGEST: Final = 32 * 1024
-"""Bytes of containers that are remembered; more is rare, and would make the memory large."""
+"""Bytes of containers and volumes that are remembered; more is rare, and would make the memory large."""
 _API_VOLUME: Final = b'"kube-api-access-'
-_API_VOLUME_LENGTH: Final = len(_API_VOLUME) + 6
-"""Five random characters and the closing quote."""
+_DRAWN: Final = 5
+"""Characters that admission draws for the name of the API token volume."""
 _OUR_VOLUMES: Final = b'"cwii-'
 
+_Key = tuple[render.Bundle, str | None]
+"""What is added, and the uid or name that pods of one workload share."""
 
-def key(pod: review.Pod, facts: Facts, bundle: render.Bundle) -> Key | None:
-    """What the patch depends on, as long as nothing of ours is in the pod; None when something may be."""
-    spec = pod.spec
-    volumes = bytes(spec.volumes)
-    if _OUR_VOLUMES in volumes:
-        return None
+
+class _Kept(NamedTuple):
+    """A patch and the text it was made for, cut where the drawn characters stand."""
+
+    patch: Patch
+    position: int
+    """Of the first drawn characters."""
+    pieces: tuple[bytes, ...]
+    annotated: bool
+
+
+class Patches:
+    """One patch for every workload's pods; the oldest is forgotten first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: dict[_Key, _Kept] = {}
+
+    def get(self, pod: review.Pod, bundle: render.Bundle) -> Patch | None:
+        """The patch that a pod like this one got, if there was one."""
+        kept = self._known.get(_key(pod, bundle))
+        if kept is None or kept.annotated is (pod.metadata.annotations is None):
+            return None
+        text = _text(pod)
+        drawn = text[kept.position : kept.position + _DRAWN] if len(kept.pieces) > 1 else b""
+        return kept.patch if text == drawn.join(kept.pieces) and (not drawn or drawn.isalnum()) else None
+
+    def put(self, pod: review.Pod, bundle: render.Bundle, patch: Patch) -> None:
+        """Remember a pod's patch, in place of what was remembered for its workload."""
+        text = _text(pod)
+        if len(text) > _LONGEST or _OUR_VOLUMES in bytes(pod.spec.volumes):
+            return
+        key = _key(pod, bundle)
+        if key not in self._known:
+            while len(self._known) >= self._most:
+                del self._known[next(iter(self._known))]
+        position, pieces = _cut(text)
+        self._known[key] = _Kept(patch, position, pieces, pod.metadata.annotations is not None)
+
+
+def clean(pod: review.Pod, facts: Facts, bundle: render.Bundle) -> bool:
+    """Whether a patch for alike pods can do for this one: no annotation of ours, no subject too long."""
     existing = pod.metadata.annotations
     if existing and not bundle.annotations.keys().isdisjoint(existing):
-        return None
-    if "gcp" in bundle.providers and not checks.subject_fits(facts.namespace, facts.service_account):
-        return None
-    containers, inits = bytes(spec.containers), bytes(spec.init_containers)
-    if len(containers) + len(inits) > _LONGEST:
-        return None
-    start = volumes.find(_API_VOLUME)
-    if start >= 0:
-        name = volumes[start : start + _API_VOLUME_LENGTH]
-        containers = containers.replace(name, _API_VOLUME)
-        if inits:
-            inits = inits.replace(name, _API_VOLUME)
-    return bundle, containers, inits, volumes not in (b"", b"null"), existing is not None
+        return False
+    return "gcp" not in bundle.providers or checks.subject_fits(facts.namespace, facts.service_account)
+
+
+def _key(pod: review.Pod, bundle: render.Bundle) -> _Key:
+    owners = pod.metadata.owner_references
+    return bundle, owners[0].uid if owners else pod.metadata.generate_name
+
+
+def _text(pod: review.Pod) -> bytes:
+    """Everything in the spec that a patch depends on; no JSON text holds a bare line feed in a string."""
+    spec = pod.spec
+    return b"\n".join((spec.volumes, spec.containers, spec.init_containers))
+
+
+def _cut(text: bytes) -> tuple[int, tuple[bytes, ...]]:
+    start = text.find(_API_VOLUME)
+    position = start + len(_API_VOLUME)
+    name = text[start : position + _DRAWN]
+    if start < 0 or not name[-_DRAWN:].isalnum():
+        return 0, (text,)
+    *before, last = text.split(name)
+    return position, (*(piece + _API_VOLUME for piece in before), last)

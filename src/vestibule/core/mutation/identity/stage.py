@@ -27,7 +27,7 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
     """Decide the identity of one pod: ``skipped``, ``patched`` or ``refused``."""
     spec, labels = pod.spec, pod.metadata.labels
     windows = (spec.os is not None or spec.node_selector is not None) and podview.is_windows(spec)
-    prepared = policy.prepare(tuple([source.annotations for source in facts.levels]), windows)
+    prepared = policy.prepare(facts.annotations, windows)
     if prepared.refusal:
         return verdicts.refused(prepared.refusal, code=0, reason="invalid", levels=facts.levels)
     notes: list[Note] = []
@@ -58,16 +58,16 @@ def _remembered(
     pod: review.Pod, facts: Facts, policy: Policy, bundle: render.Bundle, notes: list[Note]
 ) -> tuple[render.Bundle, patch.Patch]:
     """The patch of a pod like one seen before, or else worked out, and kept if it may be."""
-    key = likeness.key(pod, facts, bundle)
-    if key is not None:
-        known = policy.patches.get(key)
+    clean = likeness.clean(pod, facts, bundle)
+    if clean:
+        known = policy.patches.get(pod, bundle)
         if known is not None:
             return bundle, known
     told = len(notes)
     laid, operations = _lay(pod, facts, policy, bundle, notes)
     made = patch.Patch(operations)
-    if key is not None and laid is bundle and len(notes) == told:
-        policy.patches.put(key, made)
+    if clean and laid is bundle and len(notes) == told:
+        policy.patches.put(pod, bundle, made)
     return laid, made
 
 
