@@ -2,8 +2,10 @@
 limits allow.
 
 Parsing is ``reader``, rendering is ``answers``, the guard around the handler is ``endpoint``. The hot path is
-``data_received`` with a whole request and a handler that answers at once: one parse, one call, one write,
-no task and no timer. Times are only noted in ``due``; the server's sweep compares them. The hard thing:
+``data_received`` with a whole request, then ``turn`` with a handler that answers at once, then ``flush``: one
+parse, one call, one write, no task and no timer. All connections that have something to answer pass each of
+the three steps together (see ``Service.queue``). Times are only noted in ``due``; the server's sweep compares
+them. The hard thing:
 parser, reader, transport and protocol point at each other, and ``connection_lost`` must take that apart, or
 each connection waits for the garbage collector (130 MiB after 30,000 of them).
 """
@@ -29,8 +31,8 @@ class Connection(asyncio.Protocol):
     """The protocol of one accepted socket, made when its handshake is done or not needed."""
 
     __slots__ = (
-        "__weakref__", "_blocked", "_half_closed", "_held", "_reader", "_service", "_surplus", "_task",
-        "_timed", "_transport", "due",
+        "__weakref__", "_blocked", "_half_closed", "_held", "_out", "_queued", "_reader", "_service",
+        "_surplus", "_task", "_timed", "_transport", "due",
     )  # fmt: skip
 
     def __init__(self, service: Service) -> None:
@@ -42,6 +44,8 @@ class Connection(asyncio.Protocol):
         self._half_closed = False  # the peer sends no more, but is owed answers
         self._held = 0  # our share of stats.buffered
         self._timed = 0  # request and stage `due` was set for
+        self._queued = False  # waits for its turn to be answered
+        self._out = b""  # answers not yet given to the transport
         self.due = 0.0
         """``loop.time()`` at which the peer is too late with what we wait for; no matter while a handler
         runs."""
@@ -61,8 +65,9 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         incoming = self._reader
         incoming.feed(data)
-        if incoming.inbox:
-            self._pump()
+        if incoming.inbox and not self._queued:
+            self._queued = True
+            self._service.queue(self)
         if incoming.stage == reader.IDLE and not self._held and not self._blocked:
             self.due = incoming.now + self._service.limits.idle_seconds
         else:
@@ -70,6 +75,9 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """The peer sends no more; a plain-text peer may still wait for the answers it is owed."""
+        if self._reader.inbox:
+            self._pump()
+            self.flush()
         self._reader.end()
         self._hold(0)
         owed = self._task is not None or bool(self._reader.inbox)
@@ -93,10 +101,23 @@ class Connection(asyncio.Protocol):
         if task is not None:
             task.cancel()
         self._reader.discard()
+        self._out = b""
         del self._transport
         service.leave()
 
     # what the server calls
+
+    def turn(self) -> None:
+        """Answer what has come; called once for every time the connection asked to be queued."""
+        self._queued = False
+        if self._reader.inbox:  # empty when the connection was lost meanwhile
+            self._pump()
+
+    def flush(self) -> None:
+        """Send the answers."""
+        if self._out:
+            out, self._out = self._out, b""
+            self._transport.write(out)
 
     @property
     def made(self) -> bool:
@@ -136,7 +157,7 @@ class Connection(asyncio.Protocol):
         while inbox and self._task is None and not self._blocked:
             item = inbox.popleft()
             if isinstance(item, bytes):
-                self._transport.write(item)
+                self._send(item)
                 continue
             request, connection = item
             service.stats.requests += 1
@@ -159,7 +180,12 @@ class Connection(asyncio.Protocol):
             incoming.inbox.clear()
         if incoming.stage == reader.ENDED and not incoming.inbox:
             connection = answers.CLOSE
-        self._transport.write(answers.render(response, connection, request.method))
+        self._send(answers.render(response, connection, request.method))
+
+    def _send(self, data: bytes) -> None:
+        self._out = self._out + data if self._out else data
+        if len(self._out) > _WRITE_HIGH_WATER:
+            self.flush()
 
     def _begin(self, request: HttpRequest, connection: str, work: Coroutine[Any, Any, HttpResponse]) -> None:
         """Start an asynchronous handler; until it is done nothing more is read."""
@@ -197,6 +223,7 @@ class Connection(asyncio.Protocol):
     def _resume(self) -> None:
         """Go on after a handler is done or the peer has read."""
         self._pump()
+        self.flush()
         if self._task is not None or self._blocked or self._transport.is_closing():
             return
         if self._reader.stage == reader.ENDED:
@@ -226,6 +253,7 @@ class Connection(asyncio.Protocol):
             service.stats.shed += 1
             incoming.refuse(answers.final(429, retry_after=1))
             self._pump()
+            self.flush()
 
     def _finish(self) -> None:
         """All is answered and no more will be read: close in a way that lets the peer read the last answer.
@@ -236,6 +264,7 @@ class Connection(asyncio.Protocol):
         self._hold(0)
         if self._transport.is_closing():
             return
+        self.flush()
         self._wait(self._service.limits.write_seconds)
         if self._service.tls is None and not self._half_closed:
             self._transport.write_eof()
