@@ -204,6 +204,7 @@ class _Answer(_Wire, rename="camel"):
 
 
 _encode = msgspec.json.Encoder().encode
+_VERSIONS: Final = {version: _encode(version) for version in API_VERSIONS}
 _PLAIN: Final = b'{"apiVersion":%b,"kind":"AdmissionReview","response":{"uid":%b,"allowed":true}}'
 _PATCHED: Final = (
     b'{"apiVersion":%b,"kind":"AdmissionReview","response":{"uid":%b,"allowed":true,'
@@ -224,10 +225,10 @@ def encode(review: Review, verdict: verdicts.Verdict, *, tell: bool = True) -> b
     if not verdict.findings:
         # the two answers that nearly every pod gets, without the detour over an object
         if verdict.outcome == "skip":
-            return _PLAIN % (_encode(review.api_version), _encode(review.request.uid))
+            return _PLAIN % (_VERSIONS[review.api_version], _encode(review.request.uid))
         if verdict.outcome == "inject":
             return _PATCHED % (
-                _encode(review.api_version),
+                _VERSIONS[review.api_version],
                 _encode(review.request.uid),
                 verdict.sent.base64,
                 _audit(verdict.providers) if tell else b"",

@@ -86,14 +86,13 @@ ENV_AZURE_AUTHORITY_HOST: Final = "AZURE_AUTHORITY_HOST"
 def relevant(annotations: dict[str, str]) -> dict[str, str]:
     """The annotations that can matter to a decision, near-misses of our prefix included; a store drops
     the rest."""
-    maybe = [key for key in annotations if key.startswith(_BEGINNINGS)]
-    if not maybe:
-        return {}
-    return {
-        key: annotations[key]
-        for key in maybe
-        if key.startswith(CWII_PREFIX) or key in NATIVE_KEYS or looks_like_ours(key)
-    }
+    kept: dict[str, str] = {}
+    for key, value in annotations.items():
+        if key.startswith(_BEGINNINGS) and (
+            key.startswith(CWII_PREFIX) or key in NATIVE_KEYS or looks_like_ours(key)
+        ):
+            kept[key] = value
+    return kept
 
 
 _BEGINNINGS: Final = ("cw", "cc", "C", "iam.gke.io/", "eks.amazonaws.com/", "azure.workload.identity/")

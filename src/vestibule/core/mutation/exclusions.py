@@ -24,7 +24,7 @@ def reason(request: Request, policy: Policy) -> str:
     annotations = pod.metadata.annotations
     if annotations is not None and vocabulary.MIRROR_POD in annotations:
         return "mirror-pod"
-    if policy.excluded(needs.names(request, pod, rules)[0]):
+    if policy.excluded(request.namespace or pod.metadata.namespace or needs.DEFAULT):
         return "namespace-excluded"
     if policy.settings.exclude.host_network and pod.spec.host_network:
         return "host-network"

@@ -17,7 +17,8 @@ from vestibule.core.mutation import owners
 from vestibule.core.mutation.facts import NO_ANNOTATIONS, UNKNOWN, Annotations, Facts, Read, Source, Unread
 from vestibule.core.mutation.rules import Rules
 
-_DEFAULT: Final = "default"
+DEFAULT: Final = "default"
+"""The namespace and the ServiceAccount of who names none."""
 
 
 def names(request: Request, pod: Pod, rules: Rules) -> tuple[str, str]:
@@ -25,8 +26,8 @@ def names(request: Request, pod: Pod, rules: Rules) -> tuple[str, str]:
     namespace = request.namespace if request.namespace is not None else pod.metadata.namespace
     account = pod.spec.service_account_name
     if rules.default_names:
-        return namespace or pod.metadata.namespace or _DEFAULT, account or _DEFAULT
-    return _DEFAULT if namespace is None else namespace, _DEFAULT if account is None else account
+        return namespace or pod.metadata.namespace or DEFAULT, account or DEFAULT
+    return DEFAULT if namespace is None else namespace, DEFAULT if account is None else account
 
 
 def collect(request: Request, pod: Pod, rules: Rules, read: Read) -> Facts:
@@ -72,25 +73,14 @@ def around(namespace: str, account: str, pod: Pod, rules: Rules, read: Read) -> 
 
 
 def facts(pod: Pod, namespace: str, account: str, found: Around) -> Facts:
-    """A pod and what stands around it."""
-    own = pod_source(pod, namespace)
+    """A pod and what stands around it; with generateName the pod has no name yet."""
+    meta = pod.metadata
+    kept = vocabulary.relevant(meta.annotations) if meta.annotations else None
+    own = Annotations(kept) if kept else NO_ANNOTATIONS
     return Facts(
         namespace,
         account,
-        (own, *found.levels),
-        (own.annotations, *found.annotations),
+        (Source("Pod", namespace, meta.name or meta.generate_name or "", "", own), *found.levels),
+        (own, *found.annotations),
         found.notes,
-    )
-
-
-def pod_source(pod: Pod, namespace: str) -> Source:
-    """The pod itself as a level; with generateName it has no name yet."""
-    annotations = pod.metadata.annotations
-    kept = vocabulary.relevant(annotations) if annotations else None
-    return Source(
-        "Pod",
-        namespace,
-        pod.metadata.name or pod.metadata.generate_name or "",
-        "",
-        Annotations(kept) if kept else NO_ANNOTATIONS,
     )
