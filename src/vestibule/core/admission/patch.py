@@ -1,14 +1,15 @@
 """Builds a JSON patch as bytes from values that were rendered beforehand.
 
-Only ``add`` operations, element by element: a list that exists is appended to, a list that is absent (or
-null) is added whole. Nothing of the pod is decoded and written back, so a field newer than us cannot be lost.
+``add`` operations, element by element: a list that exists is appended to, a list that is absent (or null) is
+added whole. ``replace`` only where an original that we match does so. Nothing of the pod is decoded and
+written back, so a field newer than us cannot be lost.
 """
 
 from __future__ import annotations
 
 from binascii import b2a_base64
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -35,9 +36,12 @@ def render(value: object) -> bytes:
     return _encode(value)
 
 
-def operation(path: str, value: bytes) -> bytes:
-    """One ``add`` of a rendered value."""
-    return b'{"op":"add","path":%b,"value":%b}' % (_encode(path), value)
+def operation(path: str, value: bytes, op: Literal["add", "replace"] = "add") -> bytes:
+    """One operation with a rendered value."""
+    return b'{"op":%b,"path":%b,"value":%b}' % (_OPS[op], _encode(path), value)
+
+
+_OPS: Final = {"add": b'"add"', "replace": b'"replace"'}
 
 
 def additions(path: str, values: Iterable[bytes], *, exists: bool) -> bytes:
@@ -56,21 +60,28 @@ def insertions(path: str, values: Iterable[bytes], *, exists: bool) -> bytes:
     return additions(path, values, exists=False)
 
 
-def annotate(values: dict[str, str], *, exists: bool) -> bytes:
-    """Operations that set annotations on the pod."""
+def annotate(
+    values: dict[str, str], *, exists: bool, field: Literal["annotations", "labels"] = "annotations"
+) -> bytes:
+    """Operations that set annotations (or labels) on the pod."""
     if not values:
         return b""
     if exists:
         return b",".join(
             [
-                operation(pointer.pointer("metadata", "annotations", key), _encode(value))
+                operation(pointer.pointer("metadata", field, key), _encode(value))
                 for key, value in values.items()
             ]
         )
-    return operation("/metadata/annotations", _encode(values))
+    return operation(f"/metadata/{field}", _encode(values))
+
+
+def sequence(parts: Iterable[bytes]) -> bytes:
+    """Operations one after the other; empty parts are left out."""
+    return b",".join([part for part in parts if part])
 
 
 def join(parts: Iterable[bytes]) -> bytes:
     """The whole patch, or nothing at all when every part is empty."""
-    joined = b",".join([part for part in parts if part])
+    joined = sequence(parts)
     return b"[%b]" % joined if joined else b""

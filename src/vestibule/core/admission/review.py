@@ -129,6 +129,15 @@ class Review(_Wire):
     api_version: str
 
 
+def labels(pod: Pod) -> dict[str, str] | None:
+    """The pod's labels; None when there are none to add to. What is no text is left out."""
+    raw = pod.metadata.labels
+    found = None if raw is ABSENT else msgspec.json.decode(raw)
+    if not isinstance(found, dict):
+        return None
+    return {key: value for key, value in found.items() if isinstance(value, str)}
+
+
 _decode = msgspec.json.Decoder(_Review).decode
 _decode_any_kind = msgspec.json.Decoder(_ReviewOfAnyKind).decode
 

@@ -25,6 +25,8 @@ class VolumeMount(msgspec.Struct, gc=False, rename="camel"):
 
     name: str
     mount_path: str
+    read_only: bool | None = None
+    sub_path: str | None = None
 
 
 class Container(msgspec.Struct, gc=False, rename="camel"):

@@ -29,10 +29,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Values are checked against their grammar; what does not fit is passed over or told."""
     admin_images: bool = True
     """Verify images come from the settings alone; else an annotation may name one."""
-    init_containers: bool = True
-    """Init containers and native sidecars get the identity too."""
-    helpers_first: bool = True
-    """Our init containers stand before the user's."""
+    write_namespace: bool = False
+    """A pod that names no namespace gets that of the request written into it."""
     by_content: bool = True
     """What exists is compared by path and content, one cloud per container as a whole; else by name,
     piece by piece."""
@@ -53,8 +51,6 @@ STRICT: Final = Rules(
     faults_refuse=True,
     checked=False,
     admin_images=False,
-    init_containers=False,
-    helpers_first=False,
     by_content=False,
     quiet_when_done=False,
     own_marker=False,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from vestibule.core.admission import patch
 from vestibule.core.kinds import selectors
 from vestibule.core.mutation import podview
 from vestibule.core.mutation.identity import render
 from vestibule.core.mutation.identity.levels import Note
+from vestibule.core.mutation.identity.plan import Field, Mount
 from vestibule.core.mutation.rules import Rules
 
 
@@ -20,7 +22,7 @@ def overlaps(target: podview.Container, bundle: render.Bundle) -> bool:
 
 
 def container(
-    field: str,
+    field: Field,
     index: int,
     target: podview.Container,
     bundle: render.Bundle,
@@ -32,21 +34,70 @@ def container(
 
     Adds to ``served`` the clouds it takes and to ``notes`` what the user should know.
     """
-    env = {variable.name: variable.value for variable in target.env or ()}
-    volumes = {mount.name for mount in target.volume_mounts or ()}
-    paths = {mount.mount_path.rstrip("/"): mount.name for mount in target.volume_mounts or ()}
-    mounts_out: list[bytes] = []
-    env_out: list[bytes] = []
+    found = _Found(target)
+    mounts: list[bytes] = []
+    env: list[bytes] = []
+    replaced: list[bytes] = []
+    base = f"/spec/{field}/{index}"
     for part in bundle.parts:
+        if (field == "initContainers" and not part.plan.init_containers) or not _selected(target.name, part):
+            continue
         if rules.by_content:
-            if not _selected(target.name, part) or not _free(target.name, env, paths, part, notes):
+            if not _free(target.name, found, part, notes):
                 continue
-            mounts_out += [piece.json for piece in part.mounts if piece.mount.path not in paths]
+            mounts += [piece.json for piece in part.mounts if piece.mount.path not in found.paths]
+            env += [piece.json for piece in part.env if piece.env.name not in found.env]
         else:
-            mounts_out += [piece.json for piece in part.mounts if piece.mount.volume not in volumes]
-        env_out += [piece.json for piece in part.env if piece.env.name not in env]
+            _match(base, found, part, mounts, env, replaced)
         served.add(part.plan.provider)
-    return render.operations(field, index, mounts_out, env_out, target)
+    return patch.sequence((*replaced, render.operations(field, index, mounts, env, target)))
+
+
+class _Found:
+    """What a container has, by name."""
+
+    def __init__(self, target: podview.Container) -> None:
+        self.env: dict[str, podview.EnvVar] = {}
+        self.positions: dict[str, int] = {}
+        for position, variable in enumerate(target.env or ()):
+            self.positions.setdefault(variable.name, position)
+            self.env[variable.name] = variable
+        self.mounts: dict[str, tuple[int, podview.VolumeMount]] = {}
+        self.paths: dict[str, str] = {}
+        for position, mount in enumerate(target.volume_mounts or ()):
+            self.mounts.setdefault(mount.name, (position, mount))
+            self.paths[mount.mount_path.rstrip("/")] = mount.name
+
+
+def _match(
+    base: str,
+    found: _Found,
+    part: render.Pieces,
+    mounts: list[bytes],
+    env: list[bytes],
+    replaced: list[bytes],
+) -> None:
+    """What an original would add to a container or change in it, piece by piece and by name."""
+    plan = part.plan
+    if plan.finished and not any(names.isdisjoint(found.env) for names in plan.finished):
+        return
+    for mount, json in part.mounts:
+        position, there = found.mounts.get(mount.volume, (-1, None))
+        if there is None:
+            mounts.append(json)
+        elif mount.when == "replace" and not _same_mount(there, mount):
+            replaced.append(patch.operation(f"{base}/volumeMounts/{position}", json, "replace"))
+    taken = {variable.group for variable in plan.env if variable.name in found.env}
+    for variable, json in part.env:
+        if variable.name not in found.env:
+            if variable.when != "group" or variable.group not in taken:
+                env.append(json)
+        elif variable.when == "replace" and found.env[variable.name].value != variable.value:
+            replaced.append(patch.operation(f"{base}/env/{found.positions[variable.name]}", json, "replace"))
+
+
+def _same_mount(there: podview.VolumeMount, mount: Mount) -> bool:
+    return there.mount_path == mount.path and bool(there.read_only) == mount.read_only and not there.sub_path
 
 
 def _selected(name: str, part: render.Pieces) -> bool:
@@ -56,12 +107,14 @@ def _selected(name: str, part: render.Pieces) -> bool:
     return not plan.include or any(selectors.matches(glob, name) for glob in plan.include)
 
 
-def _free(
-    name: str, env: dict[str, str | None], paths: dict[str, str], part: render.Pieces, notes: list[Note]
-) -> bool:
+def _free(name: str, found: _Found, part: render.Pieces, notes: list[Note]) -> bool:
     """Whether the container can take the whole plan; if not, why."""
     plan = part.plan
-    own = [v for v in plan.env if v.role != "extra" and v.name in env and env[v.name] != v.value]
+    own = [
+        v
+        for v in plan.env
+        if v.role != "extra" and v.name in found.env and found.env[v.name].value != v.value
+    ]
     listed = ", ".join(v.name for v in own)
     if any(v.role == "source" for v in own):
         notes.append(Note(f"container {name} sets {listed} itself: {plan.provider} identity left to it"))
@@ -69,7 +122,7 @@ def _free(
     if own:
         notes.append(Note(f"container {name} sets {listed} itself: kept, and used with the injected token"))
     for mount in plan.mounts:
-        taken = paths.get(mount.path)
+        taken = found.paths.get(mount.path)
         if taken is not None and taken != mount.volume:
             notes.append(
                 Note(
@@ -79,7 +132,7 @@ def _free(
                 )
             )
             return False
-    stronger = [variable for variable in plan.stronger if variable in env]
+    stronger = [variable for variable in plan.stronger if variable in found.env]
     if stronger:
         notes.append(
             Note(f"container {name} sets {', '.join(stronger)}, which SDKs prefer over the injected identity")

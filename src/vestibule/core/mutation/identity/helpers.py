@@ -73,6 +73,7 @@ def writer(credentials: str, layout: layouts.Layout) -> Helper:
             },
             "resources": _equal("100m", "32Mi") if restricted else _ORIGINAL_RESOURCES,
         },
+        position="first" if restricted else "last",
     )
 
 
@@ -114,7 +115,7 @@ def _verifier(
             "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
             "resources": _ORIGINAL_RESOURCES,
         }
-        return Helper(VERIFY_ORDER, body), ()
+        return Helper(VERIFY_ORDER, body, position="last"), ()
     home = Mount(layouts.VERIFY_HOME_VOLUME, _HOME, read_only=False)
     body |= {
         "args": [_script(provider, ask, layout, authority)],

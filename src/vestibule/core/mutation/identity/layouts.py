@@ -30,6 +30,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """Name and life of credentials ConfigMaps: shared and rewritten, or one immutable object per content."""
     helpers: Literal["original", "restricted"]
     """Shape of init containers: as the original, or fit for the restricted profile and a Guaranteed pod."""
+    init_containers: bool = True
+    """Init containers and native sidecars get the identity too."""
     verify: config.Verify
     init_image: str
 
@@ -78,6 +80,7 @@ def cwii(settings: config.Settings, *, windows: bool) -> Layout:
         escape_dollar=better,
         config_maps="by-content" if better else "by-identity",
         helpers="restricted" if better else "original",
+        init_containers=better,
         verify=settings.verify,
         init_image=settings.gcp.init_image,
     )

@@ -4,7 +4,7 @@ Pods of one workload differ in uid, hash and the name of the API token volume, f
 characters anew each time. All else that a patch depends on is the same text, and comparing texts is much
 cheaper than decoding or even hashing them: a patch is found by what owns the pod, and given out when the
 text with this pod's five characters in the right places is the text it was made for. A pod that may already
-hold something of ours (a volume, an annotation) is like no other: it is looked at in full.
+hold an annotation of ours is like no other: it is looked at in full.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ _LONGEST: Final = 32 * 1024
 _API_VOLUME: Final = b'"kube-api-access-'
 _DRAWN: Final = 5
 """Characters that admission draws for the name of the API token volume."""
-_OUR_VOLUMES: Final = b'"cwii-'
 
 _Key = tuple[render.Bundle, str | None]
 """What is added, and the uid or name that pods of one workload share."""
@@ -56,7 +55,7 @@ class Patches:
     def put(self, pod: review.Pod, bundle: render.Bundle, patch: Patch) -> None:
         """Remember a pod's patch, in place of what was remembered for its workload."""
         text = _text(pod)
-        if len(text) > _LONGEST or _OUR_VOLUMES in bytes(pod.spec.volumes):
+        if len(text) > _LONGEST:
             return
         key = _key(pod, bundle)
         if key not in self._known:
@@ -69,7 +68,7 @@ class Patches:
 def clean(pod: review.Pod, facts: Facts, bundle: render.Bundle) -> bool:
     """Whether a patch for alike pods can do for this one: no annotation of ours, no subject too long."""
     existing = pod.metadata.annotations
-    if existing and not bundle.annotations.keys().isdisjoint(existing):
+    if bundle.labels or (existing and not bundle.annotations.keys().isdisjoint(existing)):
         return False
     return "gcp" not in bundle.providers or checks.subject_fits(facts.namespace, facts.service_account)
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from vestibule.core.kinds.vocabulary import Provider
 
 Role = Literal["source", "identity", "extra"]
+Field = Literal["initContainers", "containers"]
 
 
 class Env(NamedTuple):
@@ -22,6 +23,18 @@ class Env(NamedTuple):
     name: str
     value: str
     role: Role
+    field: str = ""
+    """A field of the pod that the value comes from, in place of ``value``."""
+    when: Literal["absent", "group", "replace"] = "absent"
+    """Where an original is matched: added if the container lacks it; if it lacks all of the group; or put
+    in place of what it has."""
+    group: str = ""
+
+    def body(self) -> dict[str, Any]:
+        """As it stands in a container."""
+        if self.field:
+            return {"name": self.name, "valueFrom": {"fieldRef": {"fieldPath": self.field}}}
+        return {"name": self.name, "value": self.value}
 
 
 class Mount(NamedTuple):
@@ -30,9 +43,13 @@ class Mount(NamedTuple):
     volume: str
     path: str
     read_only: bool = True
+    when: Literal["absent", "replace"] = "absent"
+    """Where an original is matched: a mount of the volume by the container is kept, or replaced."""
 
     def body(self) -> dict[str, Any]:
         """As it stands in a container."""
+        if not self.read_only and self.when == "replace":
+            return {"name": self.volume, "mountPath": self.path}
         return {"name": self.volume, "mountPath": self.path, "readOnly": self.read_only}
 
 
@@ -41,6 +58,11 @@ class Volume(NamedTuple):
 
     name: str
     source: Mapping[str, Any]
+    when: Literal["absent", "replace", "token"] = "absent"
+    """Where an original is matched: added if no volume has its name; put in place of one that has; or added
+    if no volume projects a token to the same path."""
+    first: bool = False
+    """Stands before the user's volumes."""
 
     def body(self) -> dict[str, Any]:
         """As it stands in a pod."""
@@ -48,10 +70,13 @@ class Volume(NamedTuple):
 
 
 class Helper(NamedTuple):
-    """An init container of ours. Lower order runs first."""
+    """A container of ours. Lower order runs first."""
 
     order: int
     body: Mapping[str, Any]
+    field: Field = "initContainers"
+    position: Literal["first", "last", "replace"] = "first"
+    """Before or after the user's; or in place of one of the same name, else first."""
 
     @property
     def name(self) -> str:
@@ -77,11 +102,18 @@ class Plan(NamedTuple):
     env: tuple[Env, ...]
     helpers: tuple[Helper, ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
     config_map: ConfigMap | None = None
     stronger: tuple[str, ...] = ()
     """Variables that the cloud's SDKs prefer over what we inject."""
     include: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     required: bool = False
+    marker: bool = True
+    """Whether the pod is marked with the cloud it got."""
+    init_containers: bool = True
+    """Whether init containers and native sidecars get it too."""
+    finished: tuple[frozenset[str], ...] = ()
+    """A container that has a variable of each of these sets is left alone, where an original is matched."""
     notes: tuple[str, ...] = ()
     """What could not be planned as asked, told to the user."""

@@ -6,13 +6,13 @@ kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from vestibule.core.admission import patch
 from vestibule.core.kinds import vocabulary
 from vestibule.core.mutation import podview
-from vestibule.core.mutation.identity.plan import Env, Mount, Plan, Volume
+from vestibule.core.mutation.identity.plan import Env, Helper, Mount, Plan, Volume
 
 _KEPT_POSITIONS: Final = 16
 """Containers beyond this position are rare; their operations are made anew, so that memory stays bounded."""
@@ -32,6 +32,20 @@ class MountPiece(NamedTuple):
     json: bytes
 
 
+class VolumePiece(NamedTuple):
+    """A volume and its JSON."""
+
+    volume: Volume
+    json: bytes
+
+
+class HelperPiece(NamedTuple):
+    """A container of ours and its JSON."""
+
+    helper: Helper
+    json: bytes
+
+
 class Pieces(NamedTuple):
     """One plan in pieces."""
 
@@ -45,7 +59,7 @@ def pieces(plan: Plan) -> Pieces:
     return Pieces(
         plan,
         tuple(MountPiece(mount, patch.render(mount.body())) for mount in plan.mounts),
-        tuple(EnvPiece(env, patch.render({"name": env.name, "value": env.value})) for env in plan.env),
+        tuple(EnvPiece(env, patch.render(env.body())) for env in plan.env),
     )
 
 
@@ -61,25 +75,31 @@ class Bundle:
         "filtered",
         "has_config_maps",
         "helpers",
+        "labels",
+        "marked",
         "mount_paths",
         "mount_volumes",
         "parts",
         "providers",
+        "token_paths",
         "volumes",
     )
 
     def __init__(self, parts: Sequence[Pieces]) -> None:
         self.parts = tuple(parts)
         self.providers = tuple(part.plan.provider for part in parts)
-        volumes: dict[str, Volume] = {}
+        self.volumes: dict[str, VolumePiece] = {}
         for part in parts:
             for volume in part.plan.volumes:
-                volumes.setdefault(volume.name, volume)
-        self.volumes = {name: patch.render(volume.body()) for name, volume in volumes.items()}
+                if volume.name not in self.volumes:
+                    self.volumes[volume.name] = VolumePiece(volume, patch.render(volume.body()))
+        self.token_paths = {
+            name: path for name, (volume, _) in self.volumes.items() if (path := _token_path(volume))
+        }
         ordered = sorted(
             (helper for part in parts for helper in part.plan.helpers), key=lambda helper: helper.order
         )
-        self.helpers = {helper.name: patch.render(helper.body) for helper in ordered}
+        self.helpers = {helper.name: HelperPiece(helper, patch.render(helper.body)) for helper in ordered}
         self.env_names = frozenset(
             name for part in parts for name in (*(piece.env.name for piece in part.env), *part.plan.stronger)
         )
@@ -87,23 +107,22 @@ class Bundle:
         self.mount_paths = frozenset(piece.mount.path for part in parts for piece in part.mounts)
         self.filtered = any(part.plan.include or part.plan.skip for part in parts)
         self.annotations = {key: value for part in parts for key, value in part.plan.annotations}
-        self.annotations[vocabulary.INJECTED] = ",".join(sorted(self.providers))
+        self.labels = {key: value for part in parts for key, value in part.plan.labels}
+        self.marked = sorted(part.plan.provider for part in parts if part.plan.marker)
+        if self.marked or not parts:
+            self.annotations[vocabulary.INJECTED] = ",".join(self.marked)
         self._ops: dict[tuple[str, int, bool, bool], bytes] = {}
         self._annotations = {
             exists: patch.annotate(self.annotations, exists=exists) for exists in (False, True)
         }
-        self._volumes = {exists: self._volume_ops((), exists) for exists in (False, True)}
+        self._volumes = {
+            exists: add_volumes([*self.volumes.values()], exists=exists) for exists in (False, True)
+        }
         self.has_config_maps = any(part.plan.config_map is not None for part in parts)
 
-    def _volume_ops(self, present: Collection[str], exists: bool) -> bytes:
-        missing = [body for name, body in self.volumes.items() if name not in present]
-        return patch.additions("/spec/volumes", missing, exists=exists)
-
-    def volume_operations(self, present: Collection[str], *, exists: bool) -> bytes:
-        """Operations that add the volumes which are not there."""
-        if self.volumes.keys().isdisjoint(present):
-            return self._volumes[exists]
-        return self._volume_ops(present, exists)
+    def volume_operations(self, *, exists: bool) -> bytes:
+        """Operations that add all volumes to a pod that has none of them."""
+        return self._volumes[exists]
 
     def annotation_operations(self, *, exists: bool) -> bytes:
         """Operations that set all annotations."""
@@ -120,6 +139,28 @@ class Bundle:
             if index < _KEPT_POSITIONS:
                 self._ops[key] = ops
         return ops
+
+
+def add_volumes(pieces: Sequence[VolumePiece], *, exists: bool) -> bytes:
+    """Operations that add these volumes."""
+    last = [json for volume, json in pieces if not volume.first]
+    first = [json for volume, json in pieces if volume.first]
+    if not exists:
+        return patch.additions(_VOLUMES, [*first, *last], exists=False)
+    return patch.sequence(
+        (patch.additions(_VOLUMES, last, exists=True), patch.insertions(_VOLUMES, first, exists=True))
+    )
+
+
+_VOLUMES: Final = "/spec/volumes"
+
+
+def _token_path(volume: Volume) -> str:
+    """The file of the token, where that decides whether the volume is added."""
+    if volume.when != "token":
+        return ""
+    sources = volume.source["projected"]["sources"]
+    return str(next(source["serviceAccountToken"]["path"] for source in sources))
 
 
 def operations(

@@ -46,6 +46,7 @@ def plan(
         include=claim.include,
         skip=claim.skip,
         required=claim.required,
+        init_containers=layout.init_containers,
     )
 
 

@@ -1,0 +1,188 @@
+"""Lays the prepared pieces over one pod: which operations it takes.
+
+The fast way is taken by every container that shares no variable, volume or path with what we add. For the
+others the rule decides: piece by piece by name, as the original; or one cloud as a whole, compared by
+content, and told.
+"""
+
+from __future__ import annotations
+
+from vestibule.core.admission import patch, review
+from vestibule.core.kinds import selectors, text, vocabulary
+from vestibule.core.mutation import podview
+from vestibule.core.mutation.facts import Facts
+from vestibule.core.mutation.identity import checks, fit, layouts, render, seats
+from vestibule.core.mutation.identity.levels import Note
+from vestibule.core.mutation.policy import Policy
+
+
+def lay(
+    pod: review.Pod, facts: Facts, policy: Policy, bundle: render.Bundle, notes: list[Note]
+) -> tuple[render.Bundle, bytes]:
+    """The patch, and the clouds that are in it."""
+    if not bundle.parts:
+        return bundle, b""
+    rules = policy.rules
+    view = podview.view(pod.spec)
+    if rules.by_content:
+        if view.volumes and not bundle.volumes.keys().isdisjoint([volume.name for volume in view.volumes]):
+            bundle = _without_taken_volumes(bundle, pod, policy, notes)
+        if "gcp" in bundle.providers:
+            _check_gcp_subject(facts, notes)
+        if bundle.filtered:
+            _check_names(bundle, view, notes)
+    containers, served = _containers(bundle, view, policy, notes)
+    if served is not None and rules.by_content and len(served) < len(bundle.providers):
+        bundle = _without_unserved(bundle, served, policy, notes)
+    if not bundle.parts:
+        return bundle, b""
+    if bundle.helpers and rules.by_content:
+        _check_helpers(bundle, view, pod, notes)
+    helpers = seats.helpers(bundle, pod, view, rules) if bundle.helpers else seats.Helpers()
+    return bundle, patch.join(
+        (
+            _namespace(pod, facts) if rules.write_namespace else b"",
+            seats.volumes(bundle, pod, view, rules),
+            helpers.appended,
+            *containers,
+            helpers.inserted,
+            _annotations(pod.metadata.annotations, bundle, policy),
+            _labels(pod, bundle) if bundle.labels else b"",
+        )
+    )
+
+
+def _containers(
+    bundle: render.Bundle, view: podview.PodView, policy: Policy, notes: list[Note]
+) -> tuple[list[bytes], set[str] | None]:
+    """The operations of every container, and the clouds that at least one takes (None: all of them)."""
+    rules = policy.rules
+    operations: list[bytes] = []
+    served: set[str] = set()
+    all_served = False
+    filtered = bundle.filtered
+    for index, container in enumerate(view.containers):
+        if filtered or fit.overlaps(container, bundle):
+            operations.append(fit.container("containers", index, container, bundle, rules, served, notes))
+        else:
+            all_served = True
+            operations.append(bundle.container("containers", index, container))
+    takers = sum(part.plan.init_containers for part in bundle.parts)
+    if view.init_containers and takers:
+        filtered = filtered or takers < len(bundle.parts)
+        for index, container in enumerate(view.init_containers):
+            if rules.by_content and container.name in layouts.HELPERS:
+                continue
+            if filtered or fit.overlaps(container, bundle):
+                operations.append(
+                    fit.container("initContainers", index, container, bundle, rules, served, notes)
+                )
+            else:
+                all_served = True
+                operations.append(bundle.container("initContainers", index, container))
+    return operations, None if all_served else served
+
+
+def _namespace(pod: review.Pod, facts: Facts) -> bytes:
+    """The original writes the namespace of the request into a pod that names none."""
+    return (
+        b""
+        if pod.metadata.namespace
+        else patch.operation("/metadata/namespace", patch.render(facts.namespace))
+    )
+
+
+def _labels(pod: review.Pod, bundle: render.Bundle) -> bytes:
+    existing = review.labels(pod)
+    values = {key: value for key, value in bundle.labels.items() if (existing or {}).get(key) != value}
+    return patch.annotate(values, exists=existing is not None, field="labels")
+
+
+def _without_unserved(
+    bundle: render.Bundle, served: set[str], policy: Policy, notes: list[Note]
+) -> render.Bundle:
+    """Leave out the clouds that no container takes."""
+    notes += [
+        Note(f"{provider} identity is asked for, but no container takes it", blocking=True, provider=provider)
+        for provider in bundle.providers
+        if provider not in served
+    ]
+    return policy.bundle(
+        tuple(index for index, provider in enumerate(bundle.providers) if provider in served), bundle
+    )
+
+
+def _without_taken_volumes(
+    bundle: render.Bundle, pod: review.Pod, policy: Policy, notes: list[Note]
+) -> render.Bundle:
+    """Leave out the clouds whose volume name stands for something else in this pod."""
+    present = {str(volume.get("name")): volume for volume in podview.raw_list(pod.spec.volumes)}
+    kept: list[int] = []
+    for index, part in enumerate(bundle.parts):
+        taken = [
+            v.name
+            for v in part.plan.volumes
+            if v.name in present and not seats.covers(present[v.name], v.source)
+        ]
+        if taken:
+            notes.append(
+                Note(
+                    f"the pod has another volume {taken[0]}: {part.plan.provider} identity not injected",
+                    blocking=True,
+                    provider=part.plan.provider,
+                )
+            )
+        else:
+            kept.append(index)
+    return bundle if len(kept) == len(bundle.parts) else policy.bundle(tuple(kept), bundle)
+
+
+def _check_helpers(bundle: render.Bundle, view: podview.PodView, pod: review.Pod, notes: list[Note]) -> None:
+    """A container of the user's with one of our names is kept, and told."""
+    if bundle.helpers.keys().isdisjoint(
+        container.name for container in (*view.containers, *(view.init_containers or ()))
+    ):
+        return
+    listed = (*podview.raw_list(pod.spec.init_containers), *podview.raw_list(pod.spec.containers))
+    present = {str(container.get("name")): container for container in listed}
+    for helper in (helper for part in bundle.parts for helper in part.plan.helpers):
+        found = present.get(helper.name)
+        ours = (helper.body["image"], helper.body["args"])
+        if found is not None and (found.get("image"), found.get("args")) != ours:
+            notes.append(Note(f"the pod has a container {helper.name} of its own: kept, ours left out"))
+
+
+def _annotations(existing: dict[str, str] | None, bundle: render.Bundle, policy: Policy) -> bytes:
+    rules = policy.rules
+    if not existing or bundle.annotations.keys().isdisjoint(existing):
+        return bundle.annotation_operations(exists=existing is not None)
+    values = dict(bundle.annotations)
+    if not rules.own_marker:
+        written = map(text.trim, existing.get(vocabulary.INJECTED, "").split(","))
+        values[vocabulary.INJECTED] = ",".join(sorted({*bundle.providers, *filter(None, written)}))
+    again = () if rules.quiet_when_done else (vocabulary.INJECTED,)
+    values = {key: value for key, value in values.items() if key in again or existing.get(key) != value}
+    return patch.annotate(values, exists=True)
+
+
+def _check_gcp_subject(facts: Facts, notes: list[Note]) -> None:
+    subject = checks.subject(facts.namespace, facts.service_account)
+    if len(subject) > checks.GCP_SUBJECT_LIMIT:
+        notes.append(
+            Note(
+                f"the token's subject {subject} has {len(subject)} bytes, and Google Cloud takes "
+                f"{checks.GCP_SUBJECT_LIMIT}: shorten the namespace or ServiceAccount name",
+                blocking=True,
+                provider="gcp",
+            )
+        )
+
+
+def _check_names(bundle: render.Bundle, view: podview.PodView, notes: list[Note]) -> None:
+    names = [container.name for container in (*view.containers, *(view.init_containers or ()))]
+    told: set[str] = set()
+    for part in bundle.parts:
+        for glob in (*part.plan.include, *part.plan.skip):
+            if glob not in told and not any(selectors.matches(glob, name) for name in names):
+                told.add(glob)
+                notes.append(Note(f"no container is called {glob!r}, which an include or skip list names"))
