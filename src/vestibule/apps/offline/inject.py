@@ -136,13 +136,11 @@ async def decide(template: Template, cluster: Readable, policy: Policy) -> Verdi
     request = reviews.decode(_review(template)).request
     verdict = pipeline.early(request, policy)
     if verdict is not None or request.object is None:
-        return verdict or pipeline.failed()
+        return verdict or pipeline.failed(policy)
     try:
         facts = await gather.facts(request, request.object, policy.rules, cluster, cluster)
-    except (Unavailable, Forbidden):
-        if not policy.rules.faults_refuse:
-            raise
-        return pipeline.failed()
+    except (Unavailable, Forbidden) as error:
+        return pipeline.failed(policy, error)
     return pipeline.decide(request, facts, policy)
 
 

@@ -55,6 +55,7 @@ _FACTS = Facts(
         Source("Namespace", "", _NAMESPACE),
     ),
     (NO_ANNOTATIONS, Annotations(_ASKS), NO_ANNOTATIONS),
+    1,
 )
 
 

@@ -91,10 +91,8 @@ class Handler:
     async def _on_miss(self, review: Review, pod: Pod, policy: Policy, started: float) -> bytes:
         try:
             facts = await gather.facts(review.request, pod, policy.rules, self._cache, self._reader)
-        except (errors.Unavailable, errors.Forbidden):
-            if not policy.rules.faults_refuse:
-                raise
-            return self._encode(review, pipeline.failed(), policy, started)
+        except (errors.Unavailable, errors.Forbidden) as error:
+            return self._encode(review, pipeline.failed(policy, error), policy, started)
         verdict = pipeline.decide(review.request, facts, policy)
         if verdict.effects and not review.request.dry_run:
             return await self._write(review, verdict, policy, started)
@@ -108,10 +106,8 @@ class Handler:
                 await self._writer.apply(
                     effect.object, field_manager=effect.field_manager, force=effect.force
                 )
-        except (errors.Unavailable, errors.Forbidden, errors.Conflict):
-            if not policy.rules.faults_refuse:
-                raise
-            verdict = pipeline.failed()
+        except (errors.Unavailable, errors.Forbidden, errors.Conflict) as error:
+            verdict = pipeline.failed(policy, error)
         return self._encode(review, verdict, policy, started)
 
     def _encode(self, review: Review, verdict: Verdict, policy: Policy, started: float) -> bytes:

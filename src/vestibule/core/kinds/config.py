@@ -14,17 +14,17 @@ import msgspec
 
 from vestibule import errors
 from vestibule.core.kinds import settingchecks
+from vestibule.core.kinds.azwi import Azwi
+from vestibule.core.kinds.eks import Eks
+from vestibule.core.kinds.section import Section
+from vestibule.core.kinds.vocabulary import Vocabulary
+from vestibule.core.kinds.wif import Wif
 
 Mode = Literal["better", "strict"]
 Delivery = Literal["annotation", "config-map", "init-container"]
 
 
-class _Section(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """A part of the file: unknown names are errors, since a misspelt setting that is ignored is worse
-    than a refusal."""
-
-
-class Exclude(_Section, frozen=True):
+class Exclude(Section, frozen=True):
     """Pods that are never touched, whatever their annotations say (``better`` only; mirror pods are
     always out)."""
 
@@ -35,7 +35,7 @@ class Exclude(_Section, frozen=True):
     them."""
 
 
-class Gcp(_Section, frozen=True):
+class Gcp(Section, frozen=True):
     """Google Cloud: workload identity federation through an external-account credentials file."""
 
     enabled: bool = True
@@ -54,7 +54,7 @@ class Gcp(_Section, frozen=True):
     """Image of the verify container."""
 
 
-class Aws(_Section, frozen=True):
+class Aws(Section, frozen=True):
     """AWS: AssumeRoleWithWebIdentity through environment variables."""
 
     enabled: bool = True
@@ -65,7 +65,7 @@ class Aws(_Section, frozen=True):
     """Image of the verify container."""
 
 
-class Az(_Section, frozen=True):
+class Az(Section, frozen=True):
     """Azure: federated identity credentials through environment variables."""
 
     enabled: bool = True
@@ -79,7 +79,7 @@ class Az(_Section, frozen=True):
     a pod sends its token there."""
 
 
-class Verify(_Section, frozen=True):
+class Verify(Section, frozen=True):
     """The container that proves the identity before the pod starts (``better``; ``strict`` keeps the
     original's shape)."""
 
@@ -93,7 +93,7 @@ class Verify(_Section, frozen=True):
     """For one attempt; there are three."""
 
 
-class Webhook(_Section, frozen=True):
+class Webhook(Section, frozen=True):
     """How the API server calls us: what ``vestibule render`` writes into the MutatingWebhookConfiguration."""
 
     failure_policy: Literal["Ignore", "Fail"] = "Ignore"
@@ -102,13 +102,13 @@ class Webhook(_Section, frozen=True):
     """1 to 30. We answer, or shed, within half of it."""
     reinvocation_policy: Literal["Never", "IfNeeded"] = "IfNeeded"
     """``IfNeeded`` serves containers that later webhooks add; a second pass changes nothing else."""
-    namespace_selector: dict[str, str] = {}
+    namespace_selector: dict[str, str] = msgspec.field(default_factory=dict)
     """Labels a namespace must have; empty: all but the excluded ones."""
-    object_selector: dict[str, str] = {}
+    object_selector: dict[str, str] = msgspec.field(default_factory=dict)
     """Labels a pod must have; empty: all."""
 
 
-class Install(_Section, frozen=True):
+class Install(Section, frozen=True):
     """The objects ``vestibule render`` prints."""
 
     name: str = "vestibule"
@@ -134,7 +134,7 @@ class Install(_Section, frozen=True):
     """Name of a ConfigMap with ``settings.json`` to mount; empty: one is made from the current settings."""
 
 
-class Serving(_Section, frozen=True):
+class Serving(Section, frozen=True):
     """Sockets, limits and files of the webhook process."""
 
     addr: str = "0.0.0.0:8443"
@@ -170,7 +170,7 @@ class Serving(_Section, frozen=True):
     variables decide."""
 
 
-class SelfCertificate(_Section, frozen=True):
+class SelfCertificate(Section, frozen=True):
     """A CA and a leaf of our own, kept in a Secret and renewed by the leader; nothing else is needed."""
 
     secret: str = ""
@@ -190,12 +190,17 @@ class SelfCertificate(_Section, frozen=True):
     """How long a new CA is trusted before it signs."""
 
 
-class Settings(_Section, frozen=True):
+class Settings(Section, frozen=True):
     """Everything an administrator can set."""
 
     mode: Mode = "better"
     """``better`` fixes the defects of what we replace and tells the user; ``strict`` gives the same pod
     and the same answer."""
+    vocabularies: tuple[Vocabulary, ...] = ("cwii",)
+    """Which annotations are understood, the strongest first: where two ask for the same cloud, the one
+    named first is served, and the user is told. ``cwii`` is ``cwii.dev/*``, ``azwi`` is
+    ``azure.workload.identity/*``, ``eks`` is ``eks.amazonaws.com/*``, ``wif`` is ``cloud.google.com/*``,
+    ``gke`` is ``iam.gke.io/*``."""
     mount_root: str = "/var/run/secrets/cwii.dev"
     """Directory in the containers below which tokens appear."""
     token_expiration_seconds: int = 3600
@@ -218,6 +223,12 @@ class Settings(_Section, frozen=True):
     """AWS."""
     az: Az = Az()
     """Azure."""
+    azwi: Azwi = Azwi()
+    """Azure Workload Identity, where ``vocabularies`` names it."""
+    eks: Eks = Eks()
+    """EKS, where ``vocabularies`` names it."""
+    wif: Wif = Wif()
+    """The GCP workload identity federation webhook and GKE, where ``vocabularies`` names them."""
     verify: Verify = Verify()
     """The verify container."""
     webhook: Webhook = Webhook()

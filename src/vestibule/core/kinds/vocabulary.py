@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 Provider = Literal["gcp", "aws", "az"]
+Vocabulary = Literal["cwii", "azwi", "eks", "wif", "gke"]
 PROVIDERS: Final[tuple[Provider, ...]] = ("gcp", "aws", "az")
 """In planning order; plans are joined in this order."""
 
@@ -84,19 +85,34 @@ ENV_AZURE_AUTHORITY_HOST: Final = "AZURE_AUTHORITY_HOST"
 
 
 def relevant(annotations: dict[str, str]) -> dict[str, str]:
-    """The annotations that can matter to a decision, near-misses of our prefix included; a store drops
-    the rest."""
+    """The annotations that can matter to a decision of any vocabulary, near-misses of our prefix included; a
+    store drops the rest.
+
+    Some vocabularies let an administrator choose the prefix, so what stands after the slash counts too.
+    """
     kept: dict[str, str] = {}
     for key, value in annotations.items():
-        if key.startswith(_BEGINNINGS) and (
-            key.startswith(CWII_PREFIX) or key in NATIVE_KEYS or looks_like_ours(key)
-        ):
+        if key.startswith(_BEGINNINGS):
+            if key.startswith(_PREFIXES) or looks_like_ours(key):
+                kept[key] = value
+        elif key.endswith(_ENDINGS):
             kept[key] = value
     return kept
 
 
-_BEGINNINGS: Final = ("cw", "cc", "C", "iam.gke.io/", "eks.amazonaws.com/", "azure.workload.identity/")
+AZWI_PREFIX: Final = "azure.workload.identity/"
+EKS_PREFIX: Final = "eks.amazonaws.com/"
+WIF_PREFIX: Final = "cloud.google.com/"
+GKE_PREFIX: Final = "iam.gke.io/"
+_PREFIXES: Final = (CWII_PREFIX, AZWI_PREFIX, EKS_PREFIX, WIF_PREFIX, GKE_PREFIX)
+_BEGINNINGS: Final = ("cw", "cc", "C", *_PREFIXES[1:])
 """How a key that can matter begins; nearly all others are told apart by this alone."""
+_ENDINGS: Final = (
+    "/role-arn", "/audience", "/sts-regional-endpoints", "/token-expiration", "/skip-containers",
+    "/workload-identity-provider", "/service-account-email", "/gcloud-run-as-user", "/injection-mode",
+    "/external-credentials-json",
+)  # fmt: skip
+"""Keys of vocabularies whose prefix is a setting."""
 
 
 def looks_like_ours(key: str) -> bool:

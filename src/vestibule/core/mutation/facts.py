@@ -178,5 +178,7 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     levels: tuple[Source, ...]
     annotations: tuple[Annotations, ...]
     """Those of the levels, in the same order: what a decision is remembered by."""
+    account_level: int = -1
+    """Which of the levels is the ServiceAccount; -1 when there is none."""
     notes: tuple[str, ...] = ()
     """What the walk met and passed over: an owner whose uid differs."""

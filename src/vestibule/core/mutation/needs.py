@@ -27,7 +27,9 @@ def names(request: Request, pod: Pod, rules: Rules) -> tuple[str, str]:
     account = pod.spec.service_account_name
     if rules.default_names:
         return namespace or pod.metadata.namespace or DEFAULT, account or DEFAULT
-    return DEFAULT if namespace is None else namespace, DEFAULT if account is None else account
+    if account is None:
+        account = "" if rules.nameless == "pass" else DEFAULT
+    return DEFAULT if namespace is None else namespace, account
 
 
 def collect(request: Request, pod: Pod, rules: Rules, read: Read) -> Facts:
@@ -41,6 +43,8 @@ class Around(msgspec.Struct, frozen=True, gc=False):
 
     levels: tuple[Source, ...]
     annotations: tuple[Annotations, ...]
+    account_level: int
+    """Which level is the ServiceAccount, counted with the pod as the first; -1 when there is none."""
     notes: tuple[str, ...]
     whole: bool
     """Whether its ServiceAccount and its namespace exist."""
@@ -50,7 +54,7 @@ def around(namespace: str, account: str, pod: Pod, rules: Rules, read: Read) -> 
     """Everything but the pod itself; raises Unread for the first object that the reading cannot tell."""
     levels: list[Source] = []
     notes: tuple[str, ...] = ()
-    if pod.metadata.owner_references:
+    if rules.walks and pod.metadata.owner_references:
         walk = owners.by_controller if rules.controller_owner else owners.by_kind
         walked = walk(namespace, pod.metadata.owner_references, read)
         levels += walked.owners
@@ -60,15 +64,17 @@ def around(namespace: str, account: str, pod: Pod, rules: Rules, read: Read) -> 
         raise Unread(gvk.SERVICE_ACCOUNT, namespace, account)
     if service_account is not None:
         levels.append(service_account)
-    found = read(gvk.NAMESPACE, "", namespace)
+    account_level = -1 if service_account is None else len(levels)
+    found = read(gvk.NAMESPACE, "", namespace) if rules.namespaces else None
     if found is UNKNOWN:
         raise Unread(gvk.NAMESPACE, "", namespace)
     levels.append(found or Source("Namespace", "", namespace))
     return Around(
         tuple(levels),
         tuple([level.annotations for level in levels]),
+        account_level,
         notes,
-        service_account is not None and found is not None,
+        service_account is not None and (found is not None or not rules.namespaces),
     )
 
 
@@ -82,5 +88,6 @@ def facts(pod: Pod, namespace: str, account: str, found: Around) -> Facts:
         account,
         (Source("Pod", namespace, meta.name or meta.generate_name or "", "", own), *found.levels),
         (own, *found.annotations),
+        found.account_level,
         found.notes,
     )

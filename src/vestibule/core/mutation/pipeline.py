@@ -32,11 +32,11 @@ def early(request: Request, policy: Policy) -> verdicts.Verdict | None:
     if reason:
         return verdicts.skipped(reason)
     if request.object is None:
-        if rules.faults_refuse:
-            return failed()
+        if rules.fault == "refuse":
+            return failed(policy)
         raise errors.MalformedReview(422, "is missing, want a Pod", "request.object")
     if not rules.default_names and "" in needs.names(request, request.object, rules):
-        return failed()
+        return verdicts.skipped("no-service-account") if rules.nameless == "pass" else failed(policy)
     return None
 
 
@@ -47,6 +47,12 @@ def decide(request: Request, facts: Facts, policy: Policy) -> verdicts.Verdict:
     return stage.run(request.object, facts, policy)
 
 
-def failed() -> verdicts.Verdict:
-    """The original's answer to every fault."""
-    return verdicts.refused(FAILED, code=0, reason="fault")
+def failed(policy: Policy, error: Exception | None = None) -> verdicts.Verdict:
+    """An original's answer to a fault; raises the error where failing is left to the failure policy."""
+    rules = policy.rules
+    if rules.fault == "fault" and error is not None:
+        raise error
+    if rules.fault == "pass":
+        return verdicts.skipped("fault")
+    text = str(error) if error is not None and rules.fault_code else FAILED
+    return verdicts.refused(text, code=rules.fault_code, reason="fault")

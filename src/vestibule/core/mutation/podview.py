@@ -6,6 +6,8 @@ and append to the other.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from vestibule import errors
@@ -74,9 +76,11 @@ def raw_list(raw: msgspec.Raw) -> list[dict[str, object]]:
     return [] if raw is review.ABSENT else msgspec.json.decode(raw, type=list[dict[str, object]] | None) or []
 
 
-def is_windows(spec: review.PodSpec) -> bool:
+def is_windows(spec: review.PodSpec, by: Literal["all", "selector", "never"] = "all") -> bool:
     """Whether the pod runs on Windows: it says so itself, or its node selector does."""
-    if spec.os is not None and spec.os.name:
+    if by == "never":
+        return False
+    if by == "all" and spec.os is not None and spec.os.name:
         return spec.os.name == "windows"
     selector = spec.node_selector
     return selector is not None and "windows" in (

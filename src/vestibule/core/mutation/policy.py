@@ -1,4 +1,4 @@
-"""Settings compiled into what requests use: rules, layouts, exclusions, and a memory of decisions.
+"""Settings compiled into what requests use: rules, vocabularies, exclusions, and a memory of decisions.
 
 Compiled on change, never per request. What a set of annotations asks for is worked out once: resolution,
 checks, plans and their JSON are kept per distinct set of levels, so thousands of pods of one ServiceAccount
@@ -8,17 +8,19 @@ cost one resolution.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from vestibule.core.admission import review
 from vestibule.core.admission.verdict import Missing, Origin
-from vestibule.core.kinds import config, selectors
+from vestibule.core.kinds import config, selectors, vocabulary
+from vestibule.core.mutation import podview
 from vestibule.core.mutation import rules as mutation_rules
-from vestibule.core.mutation.facts import Annotations
-from vestibule.core.mutation.identity import layouts, levels, likeness, render
-from vestibule.core.mutation.identity.claim import AwsClaim, AzureClaim, Claim
+from vestibule.core.mutation.facts import Annotations, Facts
+from vestibule.core.mutation.identity import levels, likeness, render
+from vestibule.core.mutation.identity.dialect import Asked, Dialect, Subject
 from vestibule.core.mutation.identity.dialects import cwii
 from vestibule.core.mutation.identity.plan import Plan
-from vestibule.core.mutation.identity.providers import aws, azure, gcp
 
 _REMEMBERED: Final = 2048
 """Distinct sets of annotations kept; at about 4 KB each some 8 MiB when full."""
@@ -26,6 +28,13 @@ _REMEMBERED: Final = 2048
 
 _PATCHES: Final = 512
 """Patches kept; with the texts they belong to some 10 KB each, 5 MiB when full."""
+
+_DIALECTS: Final[dict[str, Callable[[config.Settings, mutation_rules.Rules], Dialect]]] = {
+    "cwii": cwii.Cwii,
+}
+_LABEL_PREFIXES: Final = (vocabulary.AZWI_PREFIX, vocabulary.EKS_PREFIX)
+_PLAIN: Final = {windows: Subject(windows) for windows in (False, True)}
+"""All that cwii wants to know besides the annotations."""
 
 
 class Prepared(NamedTuple):
@@ -37,6 +46,7 @@ class Prepared(NamedTuple):
     missing: tuple[Missing, ...]
     required: frozenset[str]
     refusal: str
+    code: int
     idle: str
     """Why nothing is asked for: ``switched-off`` where an annotation says so, else ``nothing-asked``."""
 
@@ -46,26 +56,68 @@ class Policy:
 
     def __init__(self, settings: config.Settings) -> None:
         self.settings = settings
-        self.rules = mutation_rules.BY_MODE[settings.mode]
+        self.rules = mutation_rules.of(settings)
         self.excluded = selectors.matcher((*settings.exclude.namespaces, settings.install.namespace))
-        self._layouts = {windows: layouts.cwii(settings, windows=windows) for windows in (False, True)}
+        self.dialects = tuple(_DIALECTS[name](settings, self.rules) for name in settings.vocabularies)
+        self._plain = settings.vocabularies == ("cwii",)
         self.prepare = functools.lru_cache(_REMEMBERED)(self._prepare)
         self.patches = likeness.Patches(_PATCHES)
         self.bundle = functools.lru_cache(_REMEMBERED)(self._bundle)
 
-    def _prepare(self, annotations: tuple[Annotations, ...], windows: bool) -> Prepared:
+    def subject(self, pod: review.Pod, facts: Facts) -> Subject:
+        """What a decision about this pod is remembered by, besides the annotations."""
+        spec = pod.spec
+        windows = (spec.os is not None or spec.node_selector is not None) and podview.is_windows(
+            spec, self.rules.windows
+        )
+        if self._plain:
+            return _PLAIN[windows]
+        meta = pod.metadata
+        return Subject(
+            windows,
+            facts.namespace,
+            facts.service_account,
+            facts.account_level,
+            meta.name or f"{meta.generate_name or ''} (prefix)",
+            _labels(pod),
+            spec.host_network is True,
+        )
+
+    def _prepare(self, annotations: tuple[Annotations, ...], subject: Subject) -> Prepared:
         found = levels.Levels(annotations, checked=self.rules.checked)
-        asked = cwii.ask(found, self.settings, self.rules)
-        plans = tuple(_plan(claim, self._layouts[windows]) for claim in asked.claims)
-        notes = (*found.notes, *(levels.Note(text) for plan in plans for text in plan.notes))
+        plans: dict[str, tuple[str, Plan]] = {}
+        missing: list[Missing] = []
+        required: set[str] = set()
+        switched_off = False
+        for dialect in self.dialects:
+            asked = dialect.ask(found, subject)
+            if asked.refusal:
+                return _refused(asked)
+            for plan in asked.plans:
+                first, _ = plans.setdefault(plan.provider, (dialect.name, plan))
+                if first != dialect.name:
+                    found.notes.append(
+                        levels.Note(
+                            f"both {first} and {dialect.name} annotations ask for {plan.provider} identity: "
+                            f"{first} is served, it stands first in the settings' vocabularies"
+                        )
+                    )
+            missing += asked.missing
+            required |= asked.required
+            switched_off |= asked.switched_off
+        chosen = [
+            plan for provider in vocabulary.PROVIDERS if provider in plans for _, plan in [plans[provider]]
+        ]
+        notes = (*found.notes, *(levels.Note(text) for plan in chosen for text in plan.notes))
         return Prepared(
-            render.Bundle([render.pieces(plan) for plan in plans]),
+            render.Bundle([render.pieces(plan) for plan in chosen]),
             notes if self.rules.tell else (),
             tuple(found.origins),
-            asked.missing,
-            asked.required,
-            asked.refusal,
-            "switched-off" if asked.switched_off else "nothing-asked",
+            tuple(each for each in missing if each.provider not in plans),
+            frozenset(required),
+            "",
+            0,
+            "switched-off" if switched_off else "nothing-asked",
         )
 
     @staticmethod
@@ -74,12 +126,17 @@ class Policy:
         return render.Bundle([whole.parts[index] for index in parts])
 
 
-def _plan(claim: Claim, layout: layouts.Layout) -> Plan:
-    if isinstance(claim, AwsClaim):
-        return aws.plan(claim, layout)
-    if isinstance(claim, AzureClaim):
-        return azure.plan(claim, layout)
-    return gcp.plan(claim, layout)
+def _refused(asked: Asked) -> Prepared:
+    return Prepared(render.Bundle([]), (), (), (), frozenset(), asked.refusal, asked.code, "")
+
+
+def _labels(pod: review.Pod) -> tuple[tuple[str, str], ...]:
+    """The labels that a vocabulary reads; the others are not even decoded."""
+    raw = bytes(pod.metadata.labels)
+    if not any(prefix.encode() in raw for prefix in _LABEL_PREFIXES):
+        return ()
+    found = review.labels(pod) or {}
+    return tuple(sorted((key, value) for key, value in found.items() if key.startswith(_LABEL_PREFIXES)))
 
 
 def compile_policy(settings: config.Settings) -> Policy:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
-from vestibule.core.kinds.config import Mode
+from vestibule.core.kinds import config
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,9 +22,21 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     list order."""
     default_names: bool = True
     """An empty namespace or ServiceAccount name means the default one; else it is an error."""
-    faults_refuse: bool = False
-    """A failed lookup or write refuses the pod; else it is a fault and the cluster's failure policy
-    decides."""
+    nameless: Literal["refuse", "pass"] = "refuse"
+    """What happens to a pod whose ServiceAccount name is empty, where that does not mean the default one."""
+    walks: bool = True
+    """Owners of the pod are read."""
+    namespaces: bool = True
+    """The pod's namespace is read."""
+    fault: Literal["fault", "refuse", "pass"] = "fault"
+    """A failed lookup or write is a fault, and the cluster's failure policy decides; or it refuses the pod;
+    or the pod passes untouched."""
+    fault_code: int = 0
+    """Code of such a refusal; 0: none, and the text says no more than that it failed."""
+    windows: Literal["all", "selector", "never"] = "all"
+    """What makes a pod one for Windows: anything that says so, the node selector alone, or nothing."""
+    denials: bool = False
+    """A body that is no review is answered by a refusal; else by an HTTP status."""
     checked: bool = True
     """Values are checked against their grammar; what does not fit is passed over or told."""
     admin_images: bool = True
@@ -48,7 +60,7 @@ STRICT: Final = Rules(
     exclusions=False,
     controller_owner=False,
     default_names=False,
-    faults_refuse=True,
+    fault="refuse",
     checked=False,
     admin_images=False,
     by_content=False,
@@ -56,4 +68,35 @@ STRICT: Final = Rules(
     own_marker=False,
     tell=False,
 )
-BY_MODE: Final[dict[Mode, Rules]] = {"better": BETTER, "strict": STRICT}
+
+
+def of(settings: config.Settings) -> Rules:
+    """The rules in force. Strict with several vocabularies lays out pods as each original does; lookups and
+    answers are then as ours."""
+    if settings.mode == "better":
+        return BETTER
+    if settings.vocabularies == ("cwii",):
+        return STRICT
+    return FOREIGN_STRICT.get(settings.vocabularies, _STRICT_TOGETHER)
+
+
+_STRICT_TOGETHER: Final = Rules(checked=False, by_content=False, tell=False)
+FOREIGN_STRICT: Final[dict[tuple[str, ...], Rules]] = {
+    # lookups that fail and accounts that are missing refuse the pod; only pod and ServiceAccount are read
+    ("azwi",): Rules(
+        create_only=False, exclusions=False, walks=False, namespaces=False, fault="refuse", fault_code=400,
+        checked=False, write_namespace=True, by_content=False, tell=False, windows="never", denials=True,
+    ),
+    # whatever cannot be read passes
+    ("eks",): Rules(
+        create_only=False, exclusions=False, walks=False, namespaces=False, default_names=False,
+        nameless="pass", fault="pass", checked=False, by_content=False, tell=False, windows="selector",
+        denials=True,
+    ),
+    ("wif",): Rules(
+        create_only=False, exclusions=False, walks=False, namespaces=False, default_names=False,
+        nameless="pass", fault="refuse", fault_code=500, checked=False, by_content=False, tell=False,
+        windows="never", denials=True,
+    ),
+}  # fmt: skip
+"""Each original on its own."""

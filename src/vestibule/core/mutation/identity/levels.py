@@ -80,6 +80,10 @@ class Levels:
         """The strongest level at which the key holds something other than blanks; -1 for none."""
         return next((index for index, value in self._values(key) if trim(value)), -1)
 
+    def at(self, key: str, level: int) -> str | None:
+        """The value at one level as it stands there; None when the key is absent."""
+        return next((value for index, value in self._values(key) if index == level), None)
+
     def peek(self, key: str, level: int) -> str:
         """The value at one level, without remembering that it was asked for."""
         return next((value for index, value in self._values(key) if index == level), "")

@@ -12,7 +12,6 @@ import msgspec
 from vestibule.core.admission import patch, review
 from vestibule.core.admission import verdict as verdicts
 from vestibule.core.kinds import vocabulary
-from vestibule.core.mutation import podview
 from vestibule.core.mutation.facts import Facts
 from vestibule.core.mutation.identity import conclusion, lay, likeness, render
 from vestibule.core.mutation.identity.levels import Note
@@ -23,11 +22,10 @@ _OUR_PREFIX: Final = vocabulary.CWII_PREFIX.encode()
 
 def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
     """Decide the identity of one pod: ``skipped``, ``patched`` or ``refused``."""
-    spec, labels = pod.spec, pod.metadata.labels
-    windows = (spec.os is not None or spec.node_selector is not None) and podview.is_windows(spec)
-    prepared = policy.prepare(facts.annotations, windows)
+    labels = pod.metadata.labels
+    prepared = policy.prepare(facts.annotations, policy.subject(pod, facts))
     if prepared.refusal:
-        return verdicts.refused(prepared.refusal, code=0, reason="invalid", levels=facts.levels)
+        return verdicts.refused(prepared.refusal, code=prepared.code, reason="invalid", levels=facts.levels)
     notes: list[Note] = []
     if policy.rules.tell:
         notes += prepared.notes

@@ -1,1 +1,1 @@
-"""Annotations to claims. A dialect knows no cloud variable and no other dialect."""
+"""The vocabularies we understand, one module each."""

@@ -23,49 +23,61 @@ from vestibule.core.admission.verdict import Missing
 from vestibule.core.kinds import config, vocabulary
 from vestibule.core.kinds.text import trim
 from vestibule.core.kinds.vocabulary import Provider, cwii
-from vestibule.core.mutation.identity import checks, levels
+from vestibule.core.mutation.identity import checks, layouts, levels
 from vestibule.core.mutation.identity.claim import AwsClaim, AzureClaim, Claim, GcpClaim, VerifyAsk
+from vestibule.core.mutation.identity.dialect import Asked, Subject
 from vestibule.core.mutation.identity.dialects import cwii_keys
+from vestibule.core.mutation.identity.plan import Plan
+from vestibule.core.mutation.identity.providers import aws, azure, gcp
 from vestibule.core.mutation.rules import Rules
 
 
-class Asked(NamedTuple):
-    """What the annotations of a pod ask for."""
+class Cwii:
+    """``cwii.dev/*``."""
 
-    claims: tuple[Claim, ...]
-    missing: tuple[Missing, ...]
-    required: frozenset[str] = frozenset()
-    """Clouds whose identity must not be missing."""
-    refusal: str = ""
-    """The original's answer to a delivery it does not know."""
-    switched_off: bool = False
-    """Whether an annotation says ``false`` for at least one cloud."""
+    name = "cwii"
+
+    def __init__(self, settings: config.Settings, rules: Rules) -> None:
+        self._settings = settings
+        self._rules = rules
+        self._layouts = {windows: layouts.cwii(settings, windows=windows) for windows in (False, True)}
+
+    def ask(self, found: levels.Levels, subject: Subject) -> Asked:
+        """Read the claims of all clouds; notes and origins stay in ``found``."""
+        settings = self._settings
+        reading = _Reading(found, settings, self._rules)
+        if self._rules.checked:
+            cwii_keys.tell_unknown(found)
+        plans: list[Plan] = []
+        missing: list[Missing] = []
+        readers: tuple[tuple[Provider, bool, Callable[[bool], Claim | _Unusable | str]], ...] = (
+            ("gcp", settings.gcp.enabled, reading.gcp),
+            ("aws", settings.aws.enabled, reading.aws),
+            ("az", settings.az.enabled, reading.azure),
+        )
+        for provider, enabled, read in readers:
+            if enabled:
+                outcome = reading.provider(provider, read)
+                if isinstance(outcome, str):
+                    return Asked(refusal=outcome)
+                if isinstance(outcome, Missing):
+                    missing.append(outcome)
+                elif outcome is not None:
+                    plans.append(_plan(outcome, self._layouts[subject.windows]))
+        return Asked(
+            tuple(plans),
+            tuple(missing),
+            frozenset(reading.required),
+            switched_off=reading.switched_off,
+        )
 
 
-def ask(found: levels.Levels, settings: config.Settings, rules: Rules) -> Asked:
-    """Read the claims of all clouds; notes and origins stay in ``found``."""
-    reading = _Reading(found, settings, rules)
-    if rules.checked:
-        cwii_keys.tell_unknown(found)
-    claims: list[Claim] = []
-    missing: list[Missing] = []
-    readers: tuple[tuple[Provider, bool, Callable[[bool], Claim | _Unusable | str]], ...] = (
-        ("gcp", settings.gcp.enabled, reading.gcp),
-        ("aws", settings.aws.enabled, reading.aws),
-        ("az", settings.az.enabled, reading.azure),
-    )
-    for provider, enabled, read in readers:
-        if enabled:
-            outcome = reading.provider(provider, read)
-            if isinstance(outcome, str):
-                return Asked((), (), refusal=outcome)
-            if isinstance(outcome, Missing):
-                missing.append(outcome)
-            elif outcome is not None:
-                claims.append(outcome)
-    return Asked(
-        tuple(claims), tuple(missing), frozenset(reading.required), switched_off=reading.switched_off
-    )
+def _plan(claim: Claim, layout: layouts.Layout) -> Plan:
+    if isinstance(claim, AwsClaim):
+        return aws.plan(claim, layout)
+    if isinstance(claim, AzureClaim):
+        return azure.plan(claim, layout)
+    return gcp.plan(claim, layout)
 
 
 _TRIGGERS: Final[dict[str, str]] = {
