@@ -88,12 +88,20 @@ def handler_of(cluster: MemoryCluster, settings: config.Settings) -> tuple[Handl
     return Handler(lambda: policy, cluster, cluster, cluster, recorder), recorder
 
 
-def ask(pod: Json, cluster: MemoryCluster, settings: config.Settings, *, dry_run: bool = False) -> Answer:
+def ask(
+    pod: Json,
+    cluster: MemoryCluster,
+    settings: config.Settings,
+    *,
+    dry_run: bool = False,
+    namespace: str = "team-a",
+    **request: Any,
+) -> Answer:
     """Send a pod through the handler and apply what comes back."""
     handler, recorder = handler_of(cluster, settings)
     before = len(cluster.applied)
     sent = copy.deepcopy(pod)
-    response = post(handler, review(sent, dry_run=dry_run))
+    response = post(handler, review(sent, dry_run=dry_run, namespace=namespace, **request))
     if response.status != 200:
         raise AssertionError(f"HTTP {response.status}: {response.body.decode()}")
     answer = json.loads(response.body)["response"]

@@ -16,11 +16,17 @@ from vestibule.core.mutation.policy import compile_policy
 Json = dict[str, Any]
 
 
-def compare(pod: Json, objects: list[Json], wanted: config.Settings, answer: case.Answer) -> list[str]:
+def compare(
+    pod: Json,
+    objects: list[Json],
+    wanted: config.Settings,
+    answer: case.Answer,
+    namespace: str = "team-a",
+) -> list[str]:
     """Everything in which the offline path differs from the answer of the handler."""
     policy = compile_policy(wanted)
     cluster = MemoryCluster(objects)
-    first = inject.run([_file(pod)], cluster, policy, "team-a")
+    first = inject.run([_file(pod)], cluster, policy, namespace)
     problems = []
     verdict = first.results[0].verdict
     if verdict.allowed != answer.response["allowed"]:
@@ -30,7 +36,7 @@ def compare(pod: Json, objects: list[Json], wanted: config.Settings, answer: cas
         problems.append(f"offline: pod is {got!r}")
     if json.loads(first.after[0].text) != got:
         problems.append("offline: the text does not mean what the value says")
-    second = inject.run(first.after, cluster, policy, "team-a")
+    second = inject.run(first.after, cluster, policy, namespace)
     if verdict.allowed and second.after[0].text != first.after[0].text:
         problems.append("offline: a second pass changed the file")
     return problems

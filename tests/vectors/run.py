@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 HERE = Path(__file__).parent
-FAMILIES = ("cwii",)
+FAMILIES = ("cwii", "azwi")
 
 
 def departures(family: str) -> dict[str, str]:

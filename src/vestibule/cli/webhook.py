@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vestibule.cli import live, options
+from vestibule.cli import live, options, standin
 
 if TYPE_CHECKING:
     from vestibule.apps.webhook.app import App
@@ -27,13 +27,19 @@ The settings file is read again when it changes; a bad one is reported and the l
 """
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=standin.Command, epilog=_EPILOG)
 @click.option(
     "--cluster",
     type=click.Path(path_type=Path),
     help="Serve from this directory of manifests instead of a live cluster; read again on change.",
 )
 @options.kubeconfig
+@click.option(
+    "--as",
+    "program",
+    type=click.Choice(standin.PROGRAMS),
+    help="Stand in for another webhook: its flags and variables follow, as they are.",
+)
 @click.option("--self-signed", is_flag=True, help="Make a throw-away certificate in a temporary directory.")
 @click.option(
     "--metrics-addr", metavar="VALUE", help="Where /metrics is served in plain HTTP; empty: nowhere."
@@ -47,6 +53,7 @@ def command(
     cluster: Path | None,
     kubeconfig: Path | None,
     context: str | None,
+    program: str | None,
     self_signed: bool,
     metrics_addr: str | None,
     client_ca: str | None,
@@ -60,6 +67,10 @@ def command(
     from vestibule.core.kinds import upstream
 
     over = options.overrides(mode, cwii)
+    if program is not None:
+        given: dict[str, Any] = click.get_current_context().obj
+        kubeconfig = kubeconfig or _path(given.pop("kubeconfig", ""))
+        over = upstream.merged(over, given)
     serving: dict[str, Any] = over.setdefault("serving", {})
     if metrics_addr is not None:
         serving["metricsAddr"] = metrics_addr
@@ -78,6 +89,10 @@ def command(
         else:
             webhook = _live(settings_file, over, kubeconfig, context, Path(scratch))
         app.run(webhook, webhook.log_level, ready=_announce)
+
+
+def _path(text: str) -> Path | None:
+    return Path(text) if text else None
 
 
 def _live(

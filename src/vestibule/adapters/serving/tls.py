@@ -7,28 +7,47 @@ connection that is already open, and needs no front context with an SNI callback
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-__all__ = ["MinVersion", "TlsHolder"]
+__all__ = ["MinVersion", "TlsHolder", "ciphers"]
 
 MinVersion = Literal["1.2", "1.3"]
 
 _VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 _TLS_1_2_CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"  # forward secret and authenticated; 1.3 has no others
+_IANA: Final = re.compile(
+    r"TLS_(ECDHE_(?:RSA|ECDSA))_WITH_(AES_(?:128|256)_GCM_SHA(?:256|384)|CHACHA20_POLY1305)(?:_SHA256)?"
+)
+
+
+def ciphers(suites: Collection[str]) -> str:
+    """OpenSSL's names for suites given by their IANA names; what is not both forward secret and authenticated
+    is left out, and so are those of TLS 1.3, which cannot be chosen. Empty suites: the usual ones."""
+    found = [match for suite in suites if (match := _IANA.fullmatch(suite))]
+    names = [f"{match[1]}_{match[2]}".replace("AES_", "AES").replace("_", "-") for match in found]
+    return ":".join(names) or _TLS_1_2_CIPHERS
 
 
 class TlsHolder:
     """The context new connections get, and how contexts are made."""
 
-    def __init__(self, *, min_version: MinVersion = "1.2", client_names: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        min_version: MinVersion = "1.2",
+        client_names: Collection[str] = (),
+        suites: Collection[str] = (),
+    ) -> None:
         """TLS 1.3 is preferred either way; ``min_version`` "1.2" also admits peers that know no better.
 
         ``client_names``: common names or subject alternative names, one of which a client certificate must
-        carry; empty admits every certificate of the client CA.
+        carry; empty admits every certificate of the client CA. ``suites``: see ``ciphers``.
         """
+        self._ciphers = ciphers(suites)
         self._min_version = _VERSIONS[min_version]
         self._client_names = frozenset(client_names)
         self._current: ssl.SSLContext | None = None
@@ -56,7 +75,7 @@ class TlsHolder:
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = self._min_version
-        context.set_ciphers(_TLS_1_2_CIPHERS)
+        context.set_ciphers(self._ciphers)
         context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET
         context.num_tickets = 0  # kube-apiserver keeps no session cache: a ticket is a write for nothing
         context.set_alpn_protocols(["http/1.1"])

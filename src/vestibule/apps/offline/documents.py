@@ -67,7 +67,7 @@ def _texts(source: str, stdin: BinaryIO) -> list[tuple[str, str]]:
 
 
 def patched(document: Document, operations: Sequence[Operation]) -> Document:
-    """The document after these ``add`` operations; the one given stays as it is."""
+    """The document after these operations; the one given stays as it is."""
     value = copy.deepcopy(document.value)
     apply.patch(value, copy.deepcopy(list(operations)))
     if value == document.value:
@@ -88,7 +88,9 @@ def _edited(
     try:
         for operation in operations:
             apply.patch(current, [copy.deepcopy(dict(operation))])
-            text = edits.add(text, root, pointer.tokens(operation["path"]), current, style)
+            text = edits.edit(
+                text, root, str(operation["op"]), pointer.tokens(operation["path"]), current, style
+            )
             root = yamltree.tree(text, origin) or root
         if yamlvalues.value(root, origin) != value:
             return None

@@ -24,8 +24,9 @@ class Unfit(ValueError):
     """The text has no place for this edit."""
 
 
-def add(text: str, root: Node, path: Sequence[str], after: Any, style: Style) -> str:
-    """The text after an ``add`` at this path; ``after`` is the whole document's value with the add made."""
+def edit(text: str, root: Node, op: str, path: Sequence[str], after: Any, style: Style) -> str:
+    """The text after an ``add`` or ``replace`` at this path; ``after`` is the whole document's value with it
+    made."""
     node, value = root, after
     for token in path[:-1]:
         step = _step(node, token)
@@ -36,6 +37,8 @@ def add(text: str, root: Node, path: Sequence[str], after: Any, style: Style) ->
         node = child
     if node.kind == "sequence":
         index = len(value) - 1 if path[-1] == "-" else int(path[-1])
+        if op == "replace":
+            return _put(text, node, index, value[index], style)
         return _insert(text, node, index, value[index], style)
     return _put(text, node, path[-1], value[path[-1]], style)
 

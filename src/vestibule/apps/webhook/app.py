@@ -36,6 +36,8 @@ from vestibule.core.kinds import text
 
 logger = logging.getLogger(__name__)
 
+_PATHS = frozenset({"/mutate", "/mutate-v1-pod"})
+"""Where the originals answer; a webhook configuration need not be changed."""
 _LOOK_SECONDS = 1.0
 """Between two looks at files; a look is a few ``stat`` calls."""
 
@@ -124,7 +126,11 @@ class App:
             cluster,
             Observed(self._metrics, self._audit, self._otlp),
         )
-        self._tls = TlsHolder(min_version=serving.tls_min_version, client_names=serving.client_names)
+        self._tls = TlsHolder(
+            min_version=serving.tls_min_version,
+            client_names=serving.client_names,
+            suites=serving.tls_cipher_suites,
+        )
         files = CertFiles(
             Path(serving.tls_cert),
             Path(serving.tls_key),
@@ -141,6 +147,7 @@ class App:
         limits = Limits(connections=serving.max_connections, inflight=serving.max_inflight)
         self.server = Server(self._routes(handler), limits=limits, tls=self._tls, name="webhook")
         self.metrics_server = Server(self._side_routes, tls=None, name="metrics")
+        self._health_server = Server(self._health, tls=None, name="health")
         self._metrics.watch_server(self.server.stats)
         self._metrics.lookups = cluster.lookups
         self._metrics.watch_caches(cluster.numbers)
@@ -173,7 +180,7 @@ class App:
         self, handler: Handler
     ) -> Callable[[HttpRequest], HttpResponse | Coroutine[Any, Any, HttpResponse]]:
         def route(request: HttpRequest) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
-            if request.path == "/mutate":
+            if request.path in _PATHS:
                 return handler(request)
             return self._health(request)
 
@@ -201,6 +208,8 @@ class App:
             self._audit.start()
         if self._serving.metrics_addr:
             await self.metrics_server.start([_address(self._serving.metrics_addr)])
+        if self._serving.health_addr:
+            await self._health_server.start([_address(self._serving.health_addr)])
         tasks = [
             asyncio.create_task(self._cluster.run(_LOOK_SECONDS), name="cluster"),
             asyncio.create_task(self._watch_settings(), name="settings"),
@@ -240,6 +249,8 @@ class App:
         await self.server.drain(delay=delay, grace=self._serving.grace_seconds)
         if self._serving.metrics_addr:
             await self.metrics_server.drain(delay=0, grace=1)
+        if self._serving.health_addr:
+            await self._health_server.drain(delay=0, grace=1)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -60,14 +60,17 @@ class Handler:
             return HttpResponse(405, b"want POST", "text/plain")
         if not request.content_type.startswith("application/json"):
             self._observer.malformed(415)
+            if self._policy().rules.denials:
+                text = f"contentType={request.content_type}, expected application/json"
+                return HttpResponse(200, reviews.denial(b"", text, 400))
             return HttpResponse(415, b"want Content-Type: application/json", "text/plain")
         try:
             answer = self.answer(request.body)
         except errors.MalformedReview as error:
-            return self._malformed(error)
+            return self._malformed(error, request.body)
         if isinstance(answer, bytes):
             return HttpResponse(200, answer)
-        return self._later(answer)
+        return self._later(answer, request.body)
 
     def answer(self, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
         """The answer to a review, or a coroutine where something must be read or written first."""
@@ -115,12 +118,15 @@ class Handler:
         self._observer.verdict(review, verdict, time.perf_counter() - started)
         return body
 
-    async def _later(self, answer: Coroutine[Any, Any, bytes]) -> HttpResponse:
+    async def _later(self, answer: Coroutine[Any, Any, bytes], body: bytes) -> HttpResponse:
         try:
             return HttpResponse(200, await answer)
         except errors.MalformedReview as error:
-            return self._malformed(error)
+            return self._malformed(error, body)
 
-    def _malformed(self, error: errors.MalformedReview) -> HttpResponse:
+    def _malformed(self, error: errors.MalformedReview, body: bytes) -> HttpResponse:
         self._observer.malformed(error.status)
+        if self._policy().rules.denials:
+            text = str(error) if body else "request body is empty"
+            return HttpResponse(200, reviews.denial(body, text, 400))
         return HttpResponse(error.status, str(error).encode(), "text/plain")

@@ -1,4 +1,4 @@
-"""Applies JSON patches (RFC 6902) made of ``add`` operations, the only kind we ever write.
+"""Applies JSON patches (RFC 6902) made of ``add`` and ``replace``, the only operations we ever write.
 
 Works in place on any nested mapping and list, a round-trip YAML document included. What does not apply raises
 ValueError and names the path; the API server would turn it into a rejected pod whatever the failure policy
@@ -29,12 +29,26 @@ def add(document: Any, path: str, value: Any) -> None:
         )
 
 
+def replace(document: Any, path: str, value: Any) -> None:
+    """One ``replace`` of what stands at the path."""
+    *parents, last = pointer.tokens(path) or [""]
+    target = document
+    for token in parents:
+        target = _step(target, token, path)
+    _step(target, last, path)
+    if isinstance(target, MutableMapping):
+        target[last] = value
+    else:
+        target[int(last)] = value
+
+
 def patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> None:
     """All operations in order; stops at the first that does not apply."""
     for operation in operations:
-        if operation.get("op") != "add":
-            raise ValueError(f"patch operation {operation.get('op')!r} is not 'add'")
-        add(document, operation["path"], operation["value"])
+        if operation.get("op") not in ("add", "replace"):
+            raise ValueError(f"patch operation {operation.get('op')!r} is neither 'add' nor 'replace'")
+        act = add if operation["op"] == "add" else replace
+        act(document, operation["path"], operation["value"])
 
 
 def _step(target: Any, token: str, path: str) -> Any:

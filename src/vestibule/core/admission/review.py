@@ -256,6 +256,19 @@ def encode(review: Review, verdict: verdicts.Verdict, *, tell: bool = True) -> b
     return _encode(_Answer(review.api_version, "AdmissionReview", response))
 
 
+def denial(body: bytes, message: str, code: int) -> bytes:
+    """What originals answer to a body that they cannot use: a refusal if it is a review all the same; else
+    one without a version, which callers take for a failure."""
+    try:
+        review = _decode_any_kind(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        review = None
+    if review is None or review.request is None:
+        return _encode({"response": {"uid": "", "allowed": False, "status": _Status(message, code)}})
+    response = _Response(review.request.uid, allowed=False, status=_Status(message, code))
+    return _encode(_Answer(review.api_version, "AdmissionReview", response))
+
+
 def audit_annotations(verdict: verdicts.Verdict) -> dict[str, str]:
     """What the API server's audit log should hold: outcome, clouds, and every finding in full."""
     notes: dict[str, str] = {"outcome": verdict.outcome}

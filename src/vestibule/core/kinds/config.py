@@ -141,12 +141,18 @@ class Serving(Section, frozen=True):
     """Where reviews are answered; ``[::]:8443`` serves IPv6 and IPv4."""
     metrics_addr: str = "0.0.0.0:8080"
     """Where ``/metrics``, ``/healthz`` and ``/readyz`` are answered in plain HTTP; empty: nowhere."""
+    health_addr: str = ""
+    """Where ``/healthz`` and ``/readyz`` are answered in plain HTTP besides ``metricsAddr``; empty: nowhere
+    else."""
     tls_cert: str = "/tls/tls.crt"
     """Certificate chain, PEM; reloaded on change."""
     tls_key: str = "/tls/tls.key"
     """Private key, PEM; reloaded on change."""
     tls_min_version: Literal["1.2", "1.3"] = "1.2"
     """Lowest version spoken; 1.3 is preferred always."""
+    tls_cipher_suites: tuple[str, ...] = ()
+    """TLS 1.2 suites by their IANA names; empty: the forward-secret, authenticated ones. TLS 1.3 has only
+    such."""
     client_ca: str = ""
     """PEM bundle; when set, only callers with a certificate from it are served."""
     client_names: tuple[str, ...] = ()

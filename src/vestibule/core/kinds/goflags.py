@@ -63,3 +63,23 @@ def parse(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, str]:
     if problems:
         raise errors.InvalidSettings(*problems)
     return given
+
+
+def listen(text: str) -> str:
+    """An address to listen on as Go reads it: without a host it means every one."""
+    return f"[::]{text}" if text.startswith(":") else text
+
+
+_TLS: Final = {"1.0": "1.2", "1.1": "1.2", "1.2": "1.2", "1.3": "1.3"}
+
+
+def tls_version(place: str, text: str) -> str:
+    """A TLS version in either spelling; versions that nobody should speak are raised to 1.2."""
+    number = text
+    if text.startswith("VersionTLS1") and len(text) == len("VersionTLS12"):
+        number = f"1.{text[-1]}"
+    if number not in _TLS:
+        raise errors.InvalidSettings(
+            errors.Problem(place, "", f"is {text!r}, want 1.2, 1.3, VersionTLS12 or VersionTLS13")
+        )
+    return _TLS[number]

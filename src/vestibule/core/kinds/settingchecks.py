@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from vestibule import errors
-from vestibule.core.kinds import quantity, selectors, text, vocabulary
+from vestibule.core.kinds import azwi, quantity, selectors, text, vocabulary
 
 if TYPE_CHECKING:
     from vestibule.core.kinds.config import Settings
@@ -102,11 +102,26 @@ def problems(settings: Settings, place: str) -> list[errors.Problem]:
     want(serving.max_inflight >= 1, "serving.maxInflight", serving.max_inflight, "1 or more")
     want(serving.drain_seconds >= 0, "serving.drainSeconds", serving.drain_seconds, "0 or more")
     want(serving.grace_seconds >= 0, "serving.graceSeconds", serving.grace_seconds, "0 or more")
-    for field, addr in (("addr", serving.addr), ("metricsAddr", serving.metrics_addr or "127.0.0.1:0")):
+    for field, addr in (
+        ("addr", serving.addr),
+        ("metricsAddr", serving.metrics_addr or "127.0.0.1:0"),
+        ("healthAddr", serving.health_addr or "127.0.0.1:0"),
+    ):
         want(
             text.address(addr) is not None,
             f"serving.{field}",
             addr,
             "HOST:PORT or [IPV6]:PORT with a numeric host",
         )
+    want(
+        len(set(settings.vocabularies)) == len(settings.vocabularies),
+        "vocabularies",
+        settings.vocabularies,
+        "each once",
+    )
+    if "azwi" in settings.vocabularies:
+        found += [
+            errors.Problem(place, f"azwi.{field}", text)
+            for field, text in azwi.problems(settings.azwi, strict=strict)
+        ]
     return found

@@ -19,7 +19,7 @@ from vestibule.core.mutation import rules as mutation_rules
 from vestibule.core.mutation.facts import Annotations, Facts
 from vestibule.core.mutation.identity import levels, likeness, render
 from vestibule.core.mutation.identity.dialect import Asked, Dialect, Subject
-from vestibule.core.mutation.identity.dialects import cwii
+from vestibule.core.mutation.identity.dialects import azwi, cwii
 from vestibule.core.mutation.identity.plan import Plan
 
 _REMEMBERED: Final = 2048
@@ -31,6 +31,7 @@ _PATCHES: Final = 512
 
 _DIALECTS: Final[dict[str, Callable[[config.Settings, mutation_rules.Rules], Dialect]]] = {
     "cwii": cwii.Cwii,
+    "azwi": azwi.AzureWorkloadIdentity,
 }
 _LABEL_PREFIXES: Final = (vocabulary.AZWI_PREFIX, vocabulary.EKS_PREFIX)
 _PLAIN: Final = {windows: Subject(windows) for windows in (False, True)}
@@ -81,6 +82,7 @@ class Policy:
             meta.name or f"{meta.generate_name or ''} (prefix)",
             _labels(pod),
             spec.host_network is True,
+            _reserved(pod) if self.rules.checked and self.settings.azwi.layout != "1.5" else "",
         )
 
     def _prepare(self, annotations: tuple[Annotations, ...], subject: Subject) -> Prepared:
@@ -128,6 +130,16 @@ class Policy:
 
 def _refused(asked: Asked) -> Prepared:
     return Prepared(render.Bundle([]), (), (), (), frozenset(), asked.refusal, asked.code, "")
+
+
+def _reserved(pod: review.Pod) -> str:
+    """What an earlier injection wrote into the pod's names."""
+    volumes = bytes(pod.spec.volumes)
+    start = volumes.find(_RESERVED)
+    return volumes[start + len(_RESERVED) :][:30].decode("ascii", "replace") if start >= 0 else ""
+
+
+_RESERVED: Final = azwi.RESERVED.encode()
 
 
 def _labels(pod: review.Pod) -> tuple[tuple[str, str], ...]:

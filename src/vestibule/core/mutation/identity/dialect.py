@@ -27,6 +27,8 @@ class Subject(NamedTuple):
     labels: tuple[tuple[str, str], ...] = ()
     """Labels of the pod that a vocabulary reads."""
     host_network: bool = False
+    reserved: str = ""
+    """The digest in the names of an earlier injection into the same pod, however it was called then."""
 
 
 class Asked(NamedTuple):

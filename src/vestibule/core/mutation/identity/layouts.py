@@ -64,7 +64,15 @@ def verify_name(provider: Provider) -> str:
     return f"cwii-{provider}-verify"
 
 
-HELPERS: Final = frozenset({GCP_WRITER, *(verify_name(provider) for provider in ("gcp", "aws", "az"))})
+HELPERS: Final = frozenset(
+    {
+        GCP_WRITER,
+        *(verify_name(provider) for provider in ("gcp", "aws", "az")),
+        "azwi-proxy",
+        "azwi-proxy-init",
+        "gcloud-setup",
+    }
+)
 """Containers of ours; they get no identity beyond what they are made with."""
 
 

@@ -47,7 +47,7 @@ def tell_unknown(found: levels.Levels) -> None:
     """Tell every key under our prefix that means nothing, and every key that almost is under our
     prefix."""
     for level, key, value in found.items():
-        if key in KEYS or key in vocabulary.NATIVE_KEYS:
+        if key in KEYS or not (key.startswith(vocabulary.CWII_PREFIX) or vocabulary.looks_like_ours(key)):
             continue
         meant = difflib.get_close_matches(key.lower(), KEYS, n=1, cutoff=0.75)
         if not meant and "/" in key:

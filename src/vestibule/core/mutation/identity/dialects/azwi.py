@@ -1,0 +1,344 @@
+"""``azure.workload.identity/*``.
+
+==============================  =================================  ==========================================
+case                            the original                       better
+==============================  =================================  ==========================================
+pod without the ``use`` label   mutated, if it arrives             left alone, told if an identity waits
+keys on the wrong object        ignored                            pod, owner, ServiceAccount, namespace
+empty tenant                    no tenant                          the configured one
+no client id                    no variable                        the same, told
+expiration out of range         refused                            refused, with object, key, value and range
+ServiceAccount missing          refused, 400                       refused, 422, with what to do
+proxy annotation ``"false"``    injects                            does not
+proxy port out of range         injected                           refused
+proxy rules                     after the user's init containers   before them
+names separated by commas       one name that no container has     several names
+every container skipped         volume added all the same          nothing added, told
+renamed pod (1.6 layouts)       a second volume and mount          the first ones are known by their prefix
+==============================  =================================  ==========================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final, NamedTuple
+
+from vestibule.core.kinds import azwi as azwi_settings
+from vestibule.core.kinds import config, vocabulary
+from vestibule.core.kinds.azwi import PREFIX, Azwi
+from vestibule.core.kinds.text import integer, trim
+from vestibule.core.mutation.identity import azure_proxy, checks
+from vestibule.core.mutation.identity.dialect import Asked, Subject
+from vestibule.core.mutation.identity.dialects import nearmiss
+from vestibule.core.mutation.identity.levels import Levels, Note
+from vestibule.core.mutation.identity.plan import Env, Mount, Plan, Volume
+from vestibule.core.mutation.rules import Rules
+
+CLIENT_ID: Final = PREFIX + "client-id"
+TENANT_ID: Final = PREFIX + "tenant-id"
+EXPIRATION: Final = PREFIX + "service-account-token-expiration"
+SKIP: Final = PREFIX + "skip-containers"
+PROXY: Final = PREFIX + "inject-proxy-sidecar"
+PROXY_PORT: Final = PREFIX + "proxy-sidecar-port"
+USE: Final = PREFIX + "use"
+RESERVED: Final = "azure-workload-identity-reserved-"
+_SHORTEST, _LONGEST, _USUAL = 3600, 86400, 3600
+_STRONGER: Final = ("AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PATH")
+_NAMES: Final = frozenset(
+    key.removeprefix(PREFIX) for key in (CLIENT_ID, TENANT_ID, EXPIRATION, SKIP, PROXY, PROXY_PORT, USE)
+)
+_BAD_REQUEST, _INVALID = 400, 422
+
+
+class Place(NamedTuple):
+    """Where the token of one pod goes."""
+
+    volume: str
+    mount: str
+    token: str
+    ca: str = "ca-cert/ca.crt"
+
+
+def place(layout: str, pod: str, reserved: str = "") -> Place:
+    """The names of a layout; from 1.6 they hold a digest of the pod's name."""
+    if layout == "1.5":
+        return Place("azure-identity-token", "/var/run/secrets/azure/tokens", "azure-identity-token")
+    digest = reserved or hashlib.sha256(pod.encode()).hexdigest()[:30]
+    mount = "/var/run/secrets/azure/wi"
+    if layout == "1.6.1":
+        mount += f"/{digest}"
+    return Place(RESERVED + digest, mount, "token/azure-identity-token")
+
+
+class _Refused(Exception):
+    """Why a pod is refused; the text is for its author."""
+
+    def __init__(self, text: str, better: str) -> None:
+        super().__init__(text)
+        self.better = better
+
+
+class AzureWorkloadIdentity:
+    """The dialect."""
+
+    name = "azwi"
+
+    def __init__(self, settings: config.Settings, rules: Rules) -> None:
+        self._settings = settings.azwi
+        self._checked = rules.checked
+
+    def ask(self, found: Levels, subject: Subject) -> Asked:
+        """One plan for Azure, or why there is none."""
+        if self._checked and not self._wanted(found, subject):
+            return Asked()
+        if self._checked:
+            endpoint = self._settings.endpoint.annotation_suffix
+            nearmiss.tell(found, PREFIX, _NAMES | ({f"use-{endpoint}"} if endpoint else set()))
+        try:
+            return Asked((self._plan(_Reading(found, subject, self._settings, checked=self._checked)),))
+        except _Refused as refused:
+            if self._checked:
+                return Asked(refusal=refused.better, code=_INVALID)
+            return Asked(refusal=str(refused), code=_BAD_REQUEST)
+
+    def _wanted(self, found: Levels, subject: Subject) -> bool:
+        """Whether the pod asks by its label; one that probably wants to is told."""
+        if not self._settings.require_label or (USE, "true") in subject.labels:
+            return True
+        level = found.where(CLIENT_ID)
+        if 0 <= level < found.last:
+            found.notes.append(
+                Note(
+                    f'not injected: the pod itself (its template) has no label {USE}: "true"',
+                    level,
+                    CLIENT_ID,
+                    found.peek(CLIENT_ID, level),
+                )
+            )
+        return False
+
+    def _plan(self, reading: _Reading) -> Plan:
+        settings = self._settings
+        reading.account()
+        port = reading.proxy()
+        expiration = reading.expiration()
+        client, tenant = reading.client(), reading.tenant()
+        endpoint = reading.endpoint()
+        where = place(settings.layout, reading.subject.pod, reading.subject.reserved)
+        sources = [
+            {
+                "serviceAccountToken": {
+                    "path": where.token,
+                    "expirationSeconds": expiration,
+                    "audience": settings.endpoint.audience if endpoint else settings.audience,
+                }
+            }
+        ]
+        env = [
+            Env(vocabulary.ENV_AZURE_CLIENT_ID, client, "identity"),
+            Env(vocabulary.ENV_AZURE_TENANT_ID, tenant, "identity"),
+            Env(vocabulary.ENV_AZURE_TOKEN_FILE, f"{where.mount}/{where.token}", "source"),
+            Env(vocabulary.ENV_AZURE_AUTHORITY_HOST, reading.authority(), "extra"),
+        ]
+        if endpoint:
+            sources += _ca_sources(settings.endpoint, where)
+            env += _endpoint_env(settings.endpoint, where, checked=self._checked)
+        env = [variable for variable in env if variable.value]
+        reserved = settings.layout != "1.5"
+        mounts = [Mount(where.volume, where.mount, when="replace" if reserved else "absent")]
+        if self._checked and settings.legacy_mount and settings.legacy_mount != where.mount:
+            mounts.append(Mount(where.volume, settings.legacy_mount.rstrip("/")))
+        skip = reading.skip()
+        plan = Plan(
+            provider="az",
+            volumes=(
+                Volume(where.volume, {"projected": {"sources": sources}}, "replace" if reserved else "token"),
+            ),
+            mounts=tuple(mounts),
+            env=tuple(env),
+            stronger=_STRONGER,
+            skip=skip,
+            marker=False,
+        )
+        return azure_proxy.added(plan, port, settings, checked=self._checked) if port else plan
+
+
+class _Reading:
+    """The values of one pod."""
+
+    def __init__(self, found: Levels, subject: Subject, settings: Azwi, *, checked: bool) -> None:
+        self._found = found
+        self.subject = subject
+        self._settings = settings
+        self._checked = checked
+
+    def account(self) -> None:
+        """The ServiceAccount must exist."""
+        if self.subject.account_level < 0:
+            name, namespace = self.subject.account, self.subject.namespace
+            raise _Refused(
+                f'serviceaccounts "{name}" not found',
+                f"ServiceAccount {namespace}/{name} does not exist: create it before its pods, or name "
+                "another in spec.serviceAccountName",
+            )
+
+    def client(self) -> str:
+        """The client id; empty when nobody names one."""
+        if not self._checked:
+            return self._found.at(CLIENT_ID, self.subject.account_level) or ""
+        client = self._found.text(CLIENT_ID, checks.GUID, provider="az")
+        if client is None:
+            self._found.notes.append(
+                Note(f"{CLIENT_ID} is set nowhere: the program must name its client id itself")
+            )
+        return client or ""
+
+    def tenant(self) -> str:
+        """The tenant; in the original an empty annotation hides the configured one."""
+        if not self._checked:
+            own = self._found.at(TENANT_ID, self.subject.account_level)
+            return self._settings.tenant_id if own is None else own
+        tenant = self._found.text(TENANT_ID, checks.TENANT, provider="az")
+        if tenant is not None:
+            return tenant
+        if self._settings.tenant_id:
+            self._found.default(TENANT_ID, self._settings.tenant_id)
+        else:
+            self._found.notes.append(
+                Note(
+                    f"{TENANT_ID} is set nowhere and the settings name no tenant (azwi.tenantId): "
+                    "the program must name its tenant itself",
+                    blocking=True,
+                    provider="az",
+                )
+            )
+        return self._settings.tenant_id
+
+    def authority(self) -> str:
+        """Where tokens are exchanged; empty for a cloud nobody knows."""
+        host = azwi_settings.authority(self._settings)
+        if host is None:
+            self._found.notes.append(
+                Note(
+                    f"the webhook's cloud is {self._settings.cloud!r}, which is none that it knows: "
+                    "AZURE_AUTHORITY_HOST is not set"
+                )
+            )
+        return host or ""
+
+    def expiration(self) -> int:
+        """Life of the token: the pod's word, else the account's, else an hour."""
+        level, text = self._first(EXPIRATION)
+        if not text:
+            return _USUAL
+        number = integer(text)
+        want = f"want {_SHORTEST} to {_LONGEST} seconds"
+        better = f"{self._where(level)}: {EXPIRATION} is {text!r}, {want}"
+        if number is None:
+            raise _Refused(_not_a_number(text, 63), better)
+        if not _SHORTEST <= number <= _LONGEST:
+            raise _Refused(
+                f"token expiration {number} not valid. Expected value to be between {_SHORTEST} "
+                f"and {_LONGEST}",
+                better,
+            )
+        self._found.text(EXPIRATION)  # so that it is shown where it came from
+        return number
+
+    def proxy(self) -> int:
+        """The proxy's port; 0 when none is asked for."""
+        if not self._checked:
+            if self._found.at(PROXY, 0) is None:
+                return 0
+        else:
+            flag = self._found.text(PROXY)
+            if flag is None or flag.lower() == "false":
+                return 0
+            if flag.lower() != "true":
+                level = self._found.where(PROXY)
+                self._found.notes.append(Note("taken for true", level, PROXY, flag, "'true' or 'false'"))
+        if self.subject.host_network:
+            raise _Refused(
+                "hostNetwork is set to true, cannot inject proxy sidecar",
+                f"Pod: {PROXY} asks for the proxy sidecar, which cannot work with spec.hostNetwork: true, "
+                "since its redirection would be the node's; remove one of the two",
+            )
+        if self.subject.windows:
+            raise _Refused("", f"Pod: {PROXY} asks for the proxy sidecar, which there is for Linux only")
+        return self._port()
+
+    def _port(self) -> int:
+        text = self._found.at(PROXY_PORT, 0) if not self._checked else self._found.text(PROXY_PORT)
+        if text is None:
+            return 8000
+        number = integer(text)
+        better = f"Pod: {PROXY_PORT} is {text!r}, want a port from 1 to 65535"
+        if number is None or not -(2**31) <= number < 2**31:
+            raise _Refused(f"failed to parse proxy sidecar port: {_not_a_number(text, 31)}", better)
+        if self._checked and not 1 <= number <= 65535:
+            raise _Refused("", better)
+        return number
+
+    def skip(self) -> tuple[str, ...]:
+        """Containers that are left alone."""
+        if not self._checked:
+            listed = self._found.at(SKIP, 0) or ""
+            return tuple(name for part in listed.split(";") if (name := trim(part)) and "*" not in name)
+        listed = (self._found.text(SKIP) or "").replace(",", ";")
+        return tuple(name for part in listed.split(";") if (name := trim(part)))
+
+    def endpoint(self) -> bool:
+        """Whether the pod asks for the custom token endpoint."""
+        suffix = self._settings.endpoint.annotation_suffix
+        if not suffix:
+            return False
+        key = f"{PREFIX}use-{suffix}"
+        value = self._found.text(key) if self._checked else self._found.at(key, 0)
+        return (value or "").lower() == "true"
+
+    def _first(self, key: str) -> tuple[int, str]:
+        """The first value that is not empty: any level's in better, the pod's and the account's else."""
+        levels = (0, self.subject.account_level) if not self._checked else range(self._found.last + 1)
+        for level in levels:
+            value = self._found.at(key, level) if level >= 0 else None
+            if value:
+                return level, value
+        return -1, ""
+
+    def _where(self, level: int) -> str:
+        if level == 0:
+            return "Pod"
+        if level == self.subject.account_level:
+            return f"ServiceAccount {self.subject.namespace}/{self.subject.account}"
+        return f"Namespace {self.subject.namespace}" if level == self._found.last else "the pod's owner"
+
+
+def _not_a_number(text: str, bits: int) -> str:
+    """As Go says it."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    small = digits.isascii() and digits.isdigit()
+    reason = "value out of range" if small and abs(int(digits or "0")) >= 2**bits else "invalid syntax"
+    return f'strconv.ParseInt: parsing "{text}": {reason}'
+
+
+def _ca_sources(endpoint: azwi_settings.Endpoint, where: Place) -> list[dict[str, dict[str, object]]]:
+    if endpoint.ca_config_map_name:
+        items = [{"key": "ca.crt", "path": where.ca}]
+        return [{"configMap": {"name": endpoint.ca_config_map_name, "items": items, "optional": False}}]
+    if not endpoint.ca_signer_name:
+        return []
+    bundle: dict[str, object] = {"signerName": endpoint.ca_signer_name, "path": where.ca, "optional": False}
+    if endpoint.ca_label_selector:
+        bundle["labelSelector"] = azwi_settings.label_selector(endpoint)
+    return [{"clusterTrustBundle": bundle}]
+
+
+def _endpoint_env(endpoint: azwi_settings.Endpoint, where: Place, *, checked: bool) -> list[Env]:
+    projected = endpoint.ca_config_map_name or endpoint.ca_signer_name
+    file = f"{where.mount}/{where.ca}" if projected or not checked else ""
+    return [
+        Env("AZURE_KUBERNETES_TOKEN_PROXY", endpoint.token_proxy, "extra"),
+        Env("AZURE_KUBERNETES_SNI_NAME", endpoint.sni_name, "extra"),
+        Env("AZURE_KUBERNETES_CA_FILE", file, "extra"),
+        Env("AZURE_KUBERNETES_CA_DATA", endpoint.ca_data, "extra"),
+    ]

@@ -1,0 +1,19 @@
+"""Keys under a vocabulary's prefix that mean nothing there, and the ones that were probably meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+
+from vestibule.core.mutation.identity.levels import Levels, Note
+
+
+def tell(found: Levels, prefix: str, names: Collection[str]) -> None:
+    """Tell every key of the prefix whose name is none of these."""
+    for level, key, value in found.items():
+        name = key.removeprefix(prefix)
+        if name == key or name in names:
+            continue
+        meant = difflib.get_close_matches(name.lower().replace("_", "-"), names, n=1, cutoff=0.7)
+        tail = f"; did you mean {prefix}{meant[0]}?" if meant else ""
+        found.notes.append(Note(f"no known key, ignored{tail}", level, key, value))
