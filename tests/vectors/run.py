@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 HERE = Path(__file__).parent
-FAMILIES = ("cwii", "azwi")
+FAMILIES = ("cwii", "azwi", "aws_gcp")
 
 
 def departures(family: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from vestibule import errors
-from vestibule.core.kinds import azwi, quantity, selectors, text, vocabulary
+from vestibule.core.kinds import azwi, eks, quantity, selectors, text, vocabulary, wif
 
 if TYPE_CHECKING:
     from vestibule.core.kinds.config import Settings
@@ -123,5 +123,12 @@ def problems(settings: Settings, place: str) -> list[errors.Problem]:
         found += [
             errors.Problem(place, f"azwi.{field}", text)
             for field, text in azwi.problems(settings.azwi, strict=strict)
+        ]
+    if "eks" in settings.vocabularies:
+        found += [errors.Problem(place, f"eks.{field}", text) for field, text in eks.problems(settings.eks)]
+    if not {"wif", "gke"}.isdisjoint(settings.vocabularies):
+        found += [
+            errors.Problem(place, f"wif.{field}", text)
+            for field, text in wif.problems(settings.wif, strict=strict)
         ]
     return found

@@ -19,7 +19,7 @@ from vestibule.core.mutation import rules as mutation_rules
 from vestibule.core.mutation.facts import Annotations, Facts
 from vestibule.core.mutation.identity import levels, likeness, render
 from vestibule.core.mutation.identity.dialect import Asked, Dialect, Subject
-from vestibule.core.mutation.identity.dialects import azwi, cwii
+from vestibule.core.mutation.identity.dialects import azwi, cwii, eks, wif
 from vestibule.core.mutation.identity.plan import Plan
 
 _REMEMBERED: Final = 2048
@@ -32,6 +32,9 @@ _PATCHES: Final = 512
 _DIALECTS: Final[dict[str, Callable[[config.Settings, mutation_rules.Rules], Dialect]]] = {
     "cwii": cwii.Cwii,
     "azwi": azwi.AzureWorkloadIdentity,
+    "eks": eks.Eks,
+    "wif": wif.Wif,
+    "gke": wif.Gke,
 }
 _LABEL_PREFIXES: Final = (vocabulary.AZWI_PREFIX, vocabulary.EKS_PREFIX)
 _PLAIN: Final = {windows: Subject(windows) for windows in (False, True)}
@@ -61,6 +64,7 @@ class Policy:
         self.excluded = selectors.matcher((*settings.exclude.namespaces, settings.install.namespace))
         self.dialects = tuple(_DIALECTS[name](settings, self.rules) for name in settings.vocabularies)
         self._plain = settings.vocabularies == ("cwii",)
+        self._by_pod = settings.azwi.layout != "1.5" or bool(settings.eks.container_credentials.identities)
         self.prepare = functools.lru_cache(_REMEMBERED)(self._prepare)
         self.patches = likeness.Patches(_PATCHES)
         self.bundle = functools.lru_cache(_REMEMBERED)(self._bundle)
@@ -79,7 +83,7 @@ class Policy:
             facts.namespace,
             facts.service_account,
             facts.account_level,
-            meta.name or f"{meta.generate_name or ''} (prefix)",
+            (meta.name or f"{meta.generate_name or ''} (prefix)") if self._by_pod else "",
             _labels(pod),
             spec.host_network is True,
             _reserved(pod) if self.rules.checked and self.settings.azwi.layout != "1.5" else "",

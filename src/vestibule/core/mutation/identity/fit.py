@@ -46,7 +46,7 @@ def container(
             if not _free(target.name, found, part, notes):
                 continue
             mounts += [piece.json for piece in part.mounts if piece.mount.path not in found.paths]
-            env += [piece.json for piece in part.env if piece.env.name not in found.env]
+            env += [_said(piece, found) for piece in part.env if piece.env.name not in found.env]
         else:
             _match(base, found, part, mounts, env, replaced)
         served.add(part.plan.provider)
@@ -67,6 +67,14 @@ class _Found:
         for position, mount in enumerate(target.volume_mounts or ()):
             self.mounts.setdefault(mount.name, (position, mount))
             self.paths[mount.mount_path.rstrip("/")] = mount.name
+
+
+def _said(piece: render.EnvPiece, found: _Found) -> bytes:
+    """The variable, with the container's own word where it says the same by another name."""
+    twin = found.env.get(piece.env.twin)
+    if twin is None or not twin.value:
+        return piece.json
+    return patch.render(piece.env._replace(value=twin.value).body())
 
 
 def _match(

@@ -29,12 +29,14 @@ class Env(NamedTuple):
     """Where an original is matched: added if the container lacks it; if it lacks all of the group; or put
     in place of what it has."""
     group: str = ""
+    twin: str = ""
+    """A variable that means the same to other SDKs: what a container says there is said here too."""
 
     def body(self) -> dict[str, Any]:
         """As it stands in a container."""
         if self.field:
             return {"name": self.name, "valueFrom": {"fieldRef": {"fieldPath": self.field}}}
-        return {"name": self.name, "value": self.value}
+        return {"name": self.name, "value": self.value} if self.value else {"name": self.name}
 
 
 class Mount(NamedTuple):

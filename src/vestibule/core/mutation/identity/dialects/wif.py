@@ -1,0 +1,212 @@
+"""``cloud.google.com/*`` of the GCP workload identity federation webhook, and GKE's own key.
+
+==============================  =================================  ==========================================
+case                            the original                       better
+==============================  =================================  ==========================================
+keys on the wrong object        ignored                            pod, owner, ServiceAccount, namespace
+provider without e-mail         refused                            served: access without impersonation
+e-mail without provider         refused                            the settings' provider, else told
+number, mode that is none       refused, even of others' accounts  passed over and told, of those that ask
+life below an hour              raised to one                      raised to ten minutes
+region, project unknown         set to nothing                     not set
+``GOOGLE_CLOUD_PROJECT``        not set                            set
+gcloud in direct mode           not usable                         usable
+variables, volumes, mounts      replaced                           kept, compared, told
+init container                  as root, unless told otherwise     fit for the restricted profile
+==============================  =================================  ==========================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from vestibule.core.admission.verdict import Missing
+from vestibule.core.kinds import config, vocabulary
+from vestibule.core.kinds.text import integer, trim
+from vestibule.core.kinds.wif import PROVIDER
+from vestibule.core.mutation.identity import checks, wif_plan
+from vestibule.core.mutation.identity.dialect import Asked, Subject
+from vestibule.core.mutation.identity.dialects import nearmiss
+from vestibule.core.mutation.identity.levels import Check, Levels, Note
+from vestibule.core.mutation.rules import Rules
+
+_NAMES: Final = frozenset(
+    {
+        "workload-identity-provider", "service-account-email", "audience", "token-expiration",
+        "gcloud-run-as-user", "injection-mode", "skip-containers", "external-credentials-json",
+    }
+)  # fmt: skip
+_SHORTEST: Final = 3600
+_PROVIDER: Final = Check(
+    lambda value: PROVIDER.fullmatch(value.removeprefix("//iam.googleapis.com/")) is not None,
+    "projects/<number>/locations/global/workloadIdentityPools/<pool>/providers/<provider>",
+)
+_MODE: Final = Check(
+    lambda value: value.lower() in ("direct", "gcloud"), "'direct' or 'gcloud'", passed_over=True
+)
+_USER: Final = Check(lambda value: (integer(value) or 0) > 0, "a user id above 0", passed_over=True)
+_BAD_REQUEST: Final = 400
+
+
+class _Refused(Exception):
+    """Why a pod is refused."""
+
+
+class Wif:
+    """The dialect of the webhook."""
+
+    name = "wif"
+
+    def __init__(self, settings: config.Settings, rules: Rules) -> None:
+        self._settings = settings.wif
+        self._checked = rules.checked
+        self._prefix = settings.wif.annotation_prefix.rstrip("/") + "/"
+        self._highest = settings.max_token_expiration_seconds
+        self._mode = settings.wif.injection_mode or ("direct" if rules.checked else "gcloud")
+
+    def ask(self, found: Levels, subject: Subject) -> Asked:
+        """One plan for Google Cloud, or why there is none."""
+        if self._checked:
+            return self._better(found, subject)
+        if subject.account_level < 0:
+            return Asked()
+        try:
+            claim = self._original(found, subject)
+        except _Refused as refused:
+            return Asked(refusal=str(refused), code=_BAD_REQUEST)
+        return Asked(
+            () if claim is None else (wif_plan.plan(claim, self._settings, self._prefix, better=False),)
+        )
+
+    # ── as the original ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _original(self, found: Levels, subject: Subject) -> wif_plan.Claim | None:
+        def own(name: str) -> str | None:
+            return found.at(self._prefix + name, subject.account_level)
+
+        provider, email = own("workload-identity-provider"), own("service-account-email")
+        expiration = _number(own, "token-expiration", self._prefix)
+        user = _number(own, "gcloud-run-as-user", self._prefix)
+        mode = own("injection-mode")
+        if mode is not None and mode.lower() not in ("direct", "gcloud"):
+            raise _Refused(f"{self._prefix}injection-mode must be direct or gcloud, got {mode!r}")
+        if provider is not None and PROVIDER.fullmatch(provider) is None:
+            raise _Refused(f"{self._prefix}workload-identity-provider must be of the form {_PROVIDER.want}")
+        if provider is None and email is None:
+            return None
+        if provider is None or email is None:
+            raise _Refused(
+                f"{self._prefix}workload-identity-provider and {self._prefix}service-account-email must be "
+                "set together"
+            )
+        pods = _number(lambda name: found.at(self._prefix + name, 0), "token-expiration", self._prefix)
+        chosen = next(
+            (n for n in (pods, expiration) if n is not None), self._settings.token_expiration_seconds
+        )
+        audience = own("audience")
+        names = (found.at(self._prefix + "skip-containers", 0) or "").split(",")
+        return wif_plan.Claim(
+            provider=provider,
+            email=email,
+            audience=self._settings.token_audience if audience is None else audience,
+            expiration=max(chosen, _SHORTEST),
+            mode=(mode or self._mode).lower(),
+            run_as_user=user,
+            skip=tuple(name for name in map(trim, names) if name and "*" not in name),
+        )
+
+    # ── better ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _better(self, found: Levels, subject: Subject) -> Asked:
+        provider_key = self._prefix + "workload-identity-provider"
+        email_key = self._prefix + "service-account-email"
+        provider = found.text(provider_key, _PROVIDER, provider="gcp")
+        email = found.text(email_key, checks.SERVICE_ACCOUNT, provider="gcp")
+        if provider is None and email is None:
+            return Asked()
+        if provider is None and not self._settings.provider:
+            found.notes.append(
+                Note(
+                    f"gcp identity is asked for, but {provider_key} is set nowhere: not injected",
+                    key=provider_key,
+                    blocking=True,
+                    provider="gcp",
+                )
+            )
+            return Asked(
+                missing=(Missing("gcp", (provider_key,), f"set {provider_key} on the ServiceAccount"),)
+            )
+        if provider is None:
+            provider = self._settings.provider
+            found.default(provider_key, provider)
+        nearmiss.tell(found, self._prefix, _NAMES)
+        audience = found.text(self._prefix + "audience")
+        user = found.text(self._prefix + "gcloud-run-as-user", _USER)
+        mode = found.text(self._prefix + "injection-mode", _MODE)
+        names = (found.text(self._prefix + "skip-containers") or "").replace(";", ",").split(",")
+        claim = wif_plan.Claim(
+            provider=provider.removeprefix("//iam.googleapis.com/"),
+            email=email,
+            audience=audience or self._settings.token_audience,
+            expiration=found.number(
+                self._prefix + "token-expiration",
+                self._settings.token_expiration_seconds,
+                vocabulary.MIN_TOKEN_SECONDS,
+                self._highest,
+            ),
+            mode=(mode or self._mode).lower(),
+            run_as_user=integer(user) if user else None,
+            skip=tuple(name for name in map(trim, names) if name),
+            windows=subject.windows,
+        )
+        return Asked((wif_plan.plan(claim, self._settings, self._prefix, better=True),))
+
+
+class Gke:
+    """GKE's key: a Google service account on a ServiceAccount, on clusters that have no metadata server."""
+
+    name = "gke"
+
+    def __init__(self, settings: config.Settings, rules: Rules) -> None:
+        self._settings = settings.wif
+        self._checked = rules.checked
+        self._prefix = settings.wif.annotation_prefix.rstrip("/") + "/"
+
+    def ask(self, found: Levels, subject: Subject) -> Asked:
+        """One plan for Google Cloud, if the account names a Google one."""
+        key = vocabulary.NATIVE_GKE_SERVICE_ACCOUNT
+        email = found.text(key, checks.SERVICE_ACCOUNT, provider="gcp")
+        if email is None:
+            return Asked()
+        if not self._settings.provider:
+            found.notes.append(
+                Note(
+                    "no workload identity provider is set (wif.provider): not injected",
+                    found.where(key),
+                    key,
+                    email,
+                    blocking=True,
+                    provider="gcp",
+                )
+            )
+            return Asked(missing=(Missing("gcp", (key,), "set wif.provider in the webhook's settings"),))
+        claim = wif_plan.Claim(
+            provider=self._settings.provider,
+            email=email,
+            audience=self._settings.token_audience,
+            expiration=max(self._settings.token_expiration_seconds, vocabulary.MIN_TOKEN_SECONDS),
+            mode="direct",
+            windows=subject.windows,
+        )
+        return Asked((wif_plan.plan(claim, self._settings, self._prefix, better=self._checked),))
+
+
+def _number(read: Callable[[str], str | None], name: str, prefix: str) -> int | None:
+    text = read(name)
+    if text is None:
+        return None
+    number = integer(text)
+    if number is None:
+        raise _Refused(f"{prefix}{name} must be an integer, got {text!r}")
+    return number

@@ -1,0 +1,189 @@
+"""The aws_gcp family: the EKS and GCP webhooks. Upstream cases run in ``strict``, improvements in ``better``,
+through the handler and offline, each twice."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from tests.vectors import case, offline
+from vestibule.adapters.cluster.memory import MemoryCluster
+from vestibule.core.admission import pointer
+from vestibule.core.kinds import config, upstream
+
+Json = dict[str, Any]
+_EKS = {
+    "annotationPrefix": "annotationPrefix",
+    "tokenAudience": "tokenAudience",
+    "tokenMountPath": "tokenMountPath",
+    "tokenExpiration": "tokenExpiration",
+    "awsDefaultRegion": "awsDefaultRegion",
+    "stsRegionalEndpoint": "stsRegionalEndpoint",
+    "configMap": "mapping",
+    "containerCredentials": "containerCredentials",
+}
+_WIF = {
+    "annotationPrefix": "annotationPrefix",
+    "tokenAudience": "tokenAudience",
+    "tokenExpirationSeconds": "tokenExpirationSeconds",
+    "gcpDefaultRegion": "defaultRegion",
+    "gcloudImage": "gcloudImage",
+    "tokenDefaultMode": "tokenDefaultMode",
+    "setupContainerResources": "setupResources",
+}
+
+
+def settings(vector: Json) -> config.Settings:
+    """Settings from the flags of a case; ``mode`` and ``settings`` are ours."""
+    given = dict(vector["config"])
+    name, fields = ("eks", _EKS) if vector["webhook"] == "eks" else ("wif", _WIF)
+    mode = given.pop("mode", "strict" if vector["kind"] == "upstream" else "better")
+    ours = given.pop("settings", {})
+    section: Json = {}
+    compose = given.pop("composeRoleArn", None)
+    if compose:
+        section |= {"accountId": compose["accountId"], "partition": compose["partition"]}
+    unknown = set(given) - set(fields)
+    if unknown:
+        raise AssertionError(f"case sets unknown flags {sorted(unknown)}")
+    section |= {fields[key]: value for key, value in given.items()}
+    data = {"mode": mode, "vocabularies": [name], name: section}
+    return config.parse(upstream.merged(data, ours), "vector")
+
+
+def check(vector: Json) -> list[str]:
+    """Everything in which we differ from the case."""
+    expect, pod = vector["expect"], vector["pod"]
+    wanted = settings(vector)
+    namespace = pod["metadata"]["namespace"]
+    objects = [vector["serviceAccount"]] if vector["serviceAccount"] else []
+    cluster = MemoryCluster(objects)
+    answer = case.ask(pod, cluster, wanted, namespace=namespace)
+    problems = _compare(answer, expect, pod)
+    if answer.response["allowed"]:
+        again = case.ask(copy.deepcopy(answer.pod), cluster, wanted, namespace=namespace)
+        if again.operations:
+            problems.append(f"second pass: {again.operations}")
+    return problems + offline.compare(pod, objects, wanted, answer, namespace)
+
+
+def _compare(answer: case.Answer, expect: Json, pod: Json) -> list[str]:
+    problems: list[str] = []
+
+    def same(what: str, got: Any, want: Any) -> None:
+        if got != want:
+            problems.append(f"{what}: got {got!r}, want {want!r}")
+
+    same("allowed", answer.response["allowed"], expect["allowed"])
+    if not expect["allowed"]:
+        same("code", answer.response["status"].get("code"), expect["code"])
+        return problems
+    if "mutated" in expect:
+        same("mutated", bool(answer.operations), expect["mutated"])
+    if "pod" in expect:
+        got, want = _cleaned(answer.pod), _cleaned(expect["pod"])
+        if "jitter" in expect:
+            problems += _jitter(got, want, expect["jitter"])
+        for path in expect.get("ignore", []):
+            _drop(got, path)
+            _drop(want, path)
+        same("pod", got, want)
+    problems += _matchers(answer, expect, pod)
+    return problems
+
+
+def _matchers(answer: case.Answer, expect: Json, pod: Json) -> list[str]:
+    """The looser words of the improvements."""
+    problems: list[str] = []
+    containers = {one["name"]: one for one in answer.pod["spec"]["containers"]}
+    for name, wanted in expect.get("env", {}).items():
+        env = {one["name"]: one.get("value") for one in containers[name].get("env", [])}
+        for variable, value in wanted.items():
+            want = _meant(value, env, containers[name], answer.pod)
+            if env.get(variable) != want:
+                problems.append(f"{variable} in {name}: got {env.get(variable)!r}, want {want!r}")
+    for name, variables in expect.get("envAbsent", {}).items():
+        there = {one["name"] for one in containers[name].get("env", [])} & set(variables)
+        if there:
+            problems.append(f"{name} has {sorted(there)}")
+    if len(answer.response.get("warnings", [])) < expect.get("warningsAtLeast", 0):
+        problems.append(f"warnings: {answer.response.get('warnings')}")
+    if (
+        "oneOf" in expect
+        and answer.operations
+        and pod["spec"]["volumes"][0] in answer.pod["spec"]["volumes"][1:]
+    ):
+        problems.append("the foreign volume is used")
+    if expect.get("noDuplicateMountPaths"):
+        for name, one in containers.items():
+            paths = [mount["mountPath"] for mount in one.get("volumeMounts", [])]
+            if len(set(paths)) != len(paths):
+                problems.append(f"{name} mounts twice at one path: {paths}")
+    for name in expect.get("untouchedContainers", []):
+        before = next(one for one in pod["spec"]["containers"] if one["name"] == name)
+        if containers[name] != before:
+            problems.append(f"{name} was touched: {containers[name]}")
+    for path in expect.get("mustKeep", []):
+        if _at(answer.pod, path) != _at(pod, path):
+            problems.append(f"{path} was lost")
+    if "token" in expect:
+        sources = [v["projected"]["sources"][0] for v in answer.pod["spec"]["volumes"] if "projected" in v]
+        token = sources[0]["serviceAccountToken"]
+        if {key: token.get(key) for key in expect["token"]} != expect["token"]:
+            problems.append(f"token: {token}")
+    return problems
+
+
+def _meant(value: str, env: Mapping[str, str | None], container: Json, pod: Json) -> str | None:
+    if value == "<same file as GOOGLE_APPLICATION_CREDENTIALS>":
+        return env["GOOGLE_APPLICATION_CREDENTIALS"]
+    if value == "<writable emptyDir mount>":
+        scratch = {volume["name"] for volume in pod["spec"]["volumes"] if "emptyDir" in volume}
+        return next(
+            (
+                str(mount["mountPath"])
+                for mount in container["volumeMounts"]
+                if mount["name"] in scratch and not mount.get("readOnly")
+            ),
+            "a writable emptyDir",
+        )
+    return value
+
+
+def _jitter(got: Json, want: Json, jitter: Json) -> list[str]:
+    problems = []
+    for ours, theirs in zip(got["spec"]["volumes"], want["spec"]["volumes"], strict=True):
+        if "projected" in ours and "projected" in theirs:
+            token = ours["projected"]["sources"][0]["serviceAccountToken"]
+            seconds = token["expirationSeconds"]
+            if not jitter["min"] <= seconds <= jitter["max"]:
+                problems.append(f"expiration {seconds} outside {jitter['min']} to {jitter['max']}")
+            token["expirationSeconds"] = theirs["projected"]["sources"][0]["serviceAccountToken"][
+                "expirationSeconds"
+            ]
+    return problems
+
+
+def _cleaned(value: Any) -> Any:
+    """Without nulls and empty resources, which the originals' encoders add."""
+    if isinstance(value, dict):
+        return {
+            key: _cleaned(child)
+            for key, child in value.items()
+            if child is not None and not (key in ("resources", "status") and child == {})
+        }
+    return [_cleaned(child) for child in value] if isinstance(value, list) else value
+
+
+def _at(document: Any, path: str) -> Any:
+    for token in pointer.tokens(path):
+        document = document[int(token)] if isinstance(document, list) else document[token]
+    return document
+
+
+def _drop(document: Any, path: str) -> None:
+    *parents, last = pointer.tokens(path)
+    for token in parents:
+        document = document[int(token)] if isinstance(document, list) else document[token]
+    document.pop(last, None)
