@@ -37,6 +37,7 @@ STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets")
 DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets")
 JOB = Kind("batch", "v1", "Job", "jobs")
 CRON_JOB = Kind("batch", "v1", "CronJob", "cronjobs")
+IDENTITY_POLICY = Kind("vestibule.dev", "v1alpha1", "IdentityPolicy", "identitypolicies", namespaced=False)
 
 KNOWN: tuple[Kind, ...] = (
     NAMESPACE,
@@ -49,6 +50,7 @@ KNOWN: tuple[Kind, ...] = (
     DAEMON_SET,
     JOB,
     CRON_JOB,
+    IDENTITY_POLICY,
 )
 BY_KIND: dict[str, Kind] = {kind.kind: kind for kind in KNOWN}
 """By the kind's name alone; names are unique among the kinds we know."""

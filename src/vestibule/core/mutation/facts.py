@@ -27,7 +27,7 @@ class Unknown(enum.Enum):
 
 UNKNOWN: Final = Unknown.UNKNOWN
 
-LevelName = Literal["pod", "owner", "serviceaccount", "namespace"]
+LevelName = Literal["pod", "owner", "serviceaccount", "namespace", "policy"]
 
 OwnerRef = review.OwnerReference
 
@@ -90,6 +90,7 @@ _LEVELS: Final[dict[str, LevelName]] = {
     "Pod": "pod",
     "ServiceAccount": "serviceaccount",
     "Namespace": "namespace",
+    "IdentityPolicy": "policy",
 }
 
 

@@ -8,16 +8,16 @@ cost one resolution.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from vestibule.core.admission import review
 from vestibule.core.admission.verdict import Missing, Origin
-from vestibule.core.kinds import config, selectors, vocabulary
+from vestibule.core.kinds import config, identitypolicy, selectors, vocabulary
 from vestibule.core.mutation import podview
 from vestibule.core.mutation import rules as mutation_rules
-from vestibule.core.mutation.facts import Annotations, Facts
-from vestibule.core.mutation.identity import levels, likeness, render
+from vestibule.core.mutation.facts import Annotations, Facts, Source
+from vestibule.core.mutation.identity import central, levels, likeness, render
 from vestibule.core.mutation.identity.dialect import Asked, Dialect, Subject
 from vestibule.core.mutation.identity.dialects import azwi, cwii, eks, wif
 from vestibule.core.mutation.identity.plan import Plan
@@ -53,17 +53,24 @@ class Prepared(NamedTuple):
     code: int
     idle: str
     """Why nothing is asked for: ``switched-off`` where an annotation says so, else ``nothing-asked``."""
+    policies: tuple[Source, ...] = ()
+    """Policies that said something, counted after the levels."""
 
 
 class Policy:
     """What the administrator wants, ready for use."""
 
-    def __init__(self, settings: config.Settings) -> None:
+    def __init__(self, settings: config.Settings, objects: Sequence[Mapping[str, Any]] = ()) -> None:
+        """``objects`` are the IdentityPolicies of the cluster; the settings' own are added."""
         self.settings = settings
+        loaded = identitypolicy.load(settings.policies, objects)
+        self.broken = loaded.problems
+        """What is wrong with policies that are left out."""
+        self.central = central.Central(loaded.policies)
         self.rules = mutation_rules.of(settings)
         self.excluded = selectors.matcher((*settings.exclude.namespaces, settings.install.namespace))
         self.dialects = tuple(_DIALECTS[name](settings, self.rules) for name in settings.vocabularies)
-        self._plain = settings.vocabularies == ("cwii",)
+        self._plain = settings.vocabularies == ("cwii",) and not self.central
         self._by_pod = settings.azwi.layout != "1.5" or bool(settings.eks.container_credentials.identities)
         self.prepare = functools.lru_cache(_REMEMBERED)(self._prepare)
         self.patches = likeness.Patches(_PATCHES)
@@ -90,7 +97,13 @@ class Policy:
         )
 
     def _prepare(self, annotations: tuple[Annotations, ...], subject: Subject) -> Prepared:
-        found = levels.Levels(annotations, checked=self.rules.checked)
+        before, behind = self.central.levels(subject.namespace, subject.account)
+        found = levels.Levels(
+            annotations,
+            checked=self.rules.checked,
+            before=[source.annotations for source in before],
+            behind=[source.annotations for source in behind],
+        )
         plans: dict[str, tuple[str, Plan]] = {}
         missing: list[Missing] = []
         required: set[str] = set()
@@ -121,9 +134,10 @@ class Policy:
             tuple(found.origins),
             tuple(each for each in missing if each.provider not in plans),
             frozenset(required),
-            "",
-            0,
+            self.central.refusal(subject.namespace, subject.account, chosen),
+            403,
             "switched-off" if switched_off else "nothing-asked",
+            (*before, *behind),
         )
 
     @staticmethod
@@ -155,6 +169,6 @@ def _labels(pod: review.Pod) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((key, value) for key, value in found.items() if key.startswith(_LABEL_PREFIXES)))
 
 
-def compile_policy(settings: config.Settings) -> Policy:
-    """The policy for these settings."""
-    return Policy(settings)
+def compile_policy(settings: config.Settings, objects: Sequence[Mapping[str, Any]] = ()) -> Policy:
+    """The policy for these settings and these IdentityPolicies."""
+    return Policy(settings, objects)

@@ -48,8 +48,11 @@ def webhook_configuration(settings: Settings) -> Object:
         "sideEffects": "NoneOnDryRun" if settings.gcp.enabled and settings.config_map_writes else "None",
         "timeoutSeconds": webhook.timeout_seconds,
     }
-    if webhook.object_selector:
-        entry["objectSelector"] = {"matchLabels": dict(sorted(webhook.object_selector.items()))}
+    wanted = dict(webhook.object_selector)
+    if settings.vocabularies == ("azwi",) and settings.azwi.require_label:
+        wanted[f"{vocabulary.AZWI_PREFIX}use"] = "true"
+    if wanted:
+        entry["objectSelector"] = {"matchLabels": dict(sorted(wanted.items()))}
     meta: Object = {"name": install.name}
     annotations = _ca_injection(settings)
     if annotations:
@@ -112,7 +115,12 @@ def _regex(glob: str) -> str:
     return glob.replace(".", "[.]").replace("*", ".*")
 
 
-_FROZEN: Final = (vocabulary.GCP_CREDENTIALS, vocabulary.INJECTED)
+def _frozen(settings: Settings) -> list[str]:
+    """The annotations we write that decide where a running pod's tokens go."""
+    keys = [vocabulary.GCP_CREDENTIALS, vocabulary.INJECTED]
+    if not {"wif", "gke"}.isdisjoint(settings.vocabularies):
+        keys.append(f"{settings.wif.annotation_prefix.rstrip('/')}/external-credentials-json")
+    return keys
 
 
 def guard(settings: Settings) -> list[Object]:
@@ -129,7 +137,7 @@ def guard(settings: Settings) -> list[Object]:
             "message": f"{key} was written at admission and cannot be changed on a pod",
             "reason": "Forbidden",
         }
-        for key in _FROZEN
+        for key in _frozen(settings)
     ]
     policy = {
         "apiVersion": _API,

@@ -41,8 +41,19 @@ class Note(NamedTuple):
 class Levels:
     """The annotations of all levels, strongest first, and what was learnt by reading them."""
 
-    def __init__(self, levels: Sequence[Annotations], *, checked: bool) -> None:
-        self._levels = [(index, annotations) for index, annotations in enumerate(levels) if annotations]
+    def __init__(
+        self,
+        levels: Sequence[Annotations],
+        *,
+        checked: bool,
+        before: Sequence[Annotations] = (),
+        behind: Sequence[Annotations] = (),
+    ) -> None:
+        """``before`` beats all levels and ``behind`` is beaten by all; they are counted after the others."""
+        own = list(enumerate(levels))
+        first = list(enumerate(before, len(levels)))
+        last = list(enumerate(behind, len(levels) + len(before)))
+        self._levels = [(index, annotations) for index, annotations in (*first, *own, *last) if annotations]
         self._checked = checked
         self.last = len(levels) - 1
         """Index of the weakest level, the namespace."""
@@ -130,7 +141,9 @@ class Levels:
         ]
 
     def _found(self, key: str, value: str, level: int) -> None:
-        shadowed = tuple((index, text) for index, text in self._values(key) if index > level)
+        values = self._values(key)
+        position = [index for index, _ in values].index(level)
+        shadowed = tuple(values[position + 1 :])
         origin = Origin(key, value, level, shadowed)
         if origin not in self.origins:  # a key that every cloud reads is shown once
             self.origins.append(origin)

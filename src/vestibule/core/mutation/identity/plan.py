@@ -117,5 +117,8 @@ class Plan(NamedTuple):
     """Whether init containers and native sidecars get it too."""
     finished: tuple[frozenset[str], ...] = ()
     """A container that has a variable of each of these sets is left alone, where an original is matched."""
+    grants: tuple[tuple[str, str], ...] = ()
+    """What the pod may become: ``role_arn``, ``tenant_id``, ``client_id``, ``provider``, ``service_account``
+    and ``audience`` with their values; what policies limit."""
     notes: tuple[str, ...] = ()
     """What could not be planned as asked, told to the user."""

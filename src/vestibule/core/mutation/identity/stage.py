@@ -24,6 +24,8 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
     """Decide the identity of one pod: ``skipped``, ``patched`` or ``refused``."""
     labels = pod.metadata.labels
     prepared = policy.prepare(facts.annotations, policy.subject(pod, facts))
+    if prepared.policies:
+        facts = msgspec.structs.replace(facts, levels=(*facts.levels, *prepared.policies))
     if prepared.refusal:
         return verdicts.refused(prepared.refusal, code=prepared.code, reason="invalid", levels=facts.levels)
     notes: list[Note] = []

@@ -78,6 +78,11 @@ def plan(claim: Claim, settings: Wif, prefix: str, *, better: bool) -> Plan:
         annotations=tuple(_annotations(claim, settings, prefix)),
         skip=(*claim.skip, SETUP),
         marker=False,
+        grants=(
+            ("provider", f"//iam.googleapis.com/{claim.provider}"),
+            ("audience", claim.audience),
+            *((("service_account", claim.email),) if claim.email else ()),
+        ),
     )
 
 

@@ -159,6 +159,11 @@ class AzureWorkloadIdentity:
             stronger=_STRONGER,
             skip=skip,
             marker=False,
+            grants=(
+                ("tenant_id", tenant),
+                ("client_id", client),
+                ("audience", settings.endpoint.audience if endpoint else settings.audience),
+            ),
         )
         return azure_proxy.added(plan, port, settings, checked=self._checked) if port else plan
 

@@ -200,6 +200,10 @@ class Eks:
             skip=self._skip(found),
             marker=False,
             finished=(frozenset({who, file}), frozenset(_REGIONS), frozenset({_STS})),
+            grants=(
+                *((("role_arn", who_value),) if who == vocabulary.ENV_AWS_ROLE_ARN else ()),
+                ("audience", token.audience),
+            ),
         )
 
     # ── values ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -26,4 +26,5 @@ def plan(claim: AwsClaim, layout: Layout) -> Plan:
     if claim.session_name is not None:
         env.append(Env(vocabulary.ENV_AWS_SESSION_NAME, claim.session_name, "extra"))
     base = tokens.plan("aws", claim, env, layout, _STRONGER)
+    base = base._replace(grants=(("role_arn", claim.role_arn), ("audience", claim.audience)))
     return helpers.verified(base, claim.verify, layout)

@@ -24,4 +24,11 @@ def plan(claim: AzureClaim, layout: Layout) -> Plan:
     if claim.authority_host is not None:
         env.append(Env(vocabulary.ENV_AZURE_AUTHORITY_HOST, claim.authority_host, "extra"))
     base = tokens.plan("az", claim, env, layout, _STRONGER)
+    base = base._replace(
+        grants=(
+            ("tenant_id", claim.tenant_id),
+            ("client_id", claim.client_id),
+            ("audience", claim.audience),
+        )
+    )
     return helpers.verified(base, claim.verify, layout, authority=claim.authority_host or "")

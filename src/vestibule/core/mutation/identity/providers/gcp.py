@@ -59,7 +59,10 @@ def plan(claim: GcpClaim, layout: Layout) -> Plan:
     env = [Env(vocabulary.ENV_GOOGLE_CREDENTIALS, file, "source")]
     if layout.gcloud:
         env.append(Env(vocabulary.ENV_CLOUDSDK_CREDENTIALS, file, "extra"))
-    base = tokens.plan("gcp", claim, env, layout)._replace(notes=notes)
+    grants = [("provider", claim.pool_provider), ("audience", claim.audience)]
+    if claim.service_account is not None:
+        grants.append(("service_account", claim.service_account))
+    base = tokens.plan("gcp", claim, env, layout)._replace(notes=notes, grants=tuple(grants))
     if delivery == "annotation":
         base = _by_annotation(base, claim, text)
     else:
