@@ -1,0 +1,55 @@
+"""What a row of the table is, and the identities that the rows share.
+
+A row says its values twice on purpose: as annotations or labels, and as what the cloud trusts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tests.chain.logins import AwsLogin, AzureLogin, GcpLogin, Login
+
+ROLE = "arn:aws:iam::123456789012:role/shop/orders"
+POOL = "//iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/acme/providers/rig"
+EMAIL = "orders@acme-prod.iam.gserviceaccount.com"
+CLIENT, TENANT = "3f0c9d44-8f5e-4a0e-b1a7-6a5b1f8f2d22", "7c1e3d9a-5b64-4a35-9e0d-2f4a0b7f1c11"
+
+AS_AWS = AwsLogin(ROLE)
+AS_GCP = GcpLogin(POOL, POOL, account=EMAIL)
+AS_AZURE = AzureLogin(CLIENT, TENANT)
+EVERYWHERE: tuple[Login, ...] = (AS_AWS, AS_GCP, AS_AZURE)
+
+
+class Meta(NamedTuple):
+    """What is written on an object."""
+
+    annotations: Mapping[str, str] = {}
+    labels: Mapping[str, str] = {}
+
+
+class Case(NamedTuple):
+    """One pod, and the logins it must be able to make."""
+
+    name: str
+    logins: tuple[Login, ...]
+    settings: Mapping[str, Any] = {}
+    """Sections of the settings file; cases with equal settings share a webhook process."""
+    namespace: Meta = Meta()
+    account: Meta = Meta()
+    """The ServiceAccount ``app``, which the pod runs as."""
+    pod: Meta = Meta()
+    spec: Mapping[str, Any] = {}
+    """Laid over the pod's spec, which has one container ``app``."""
+    inside: tuple[str, ...] = ("app",)
+    """Containers in which every login must work."""
+    outside: tuple[str, ...] = ()
+    """Containers in which none must."""
+    partly: Mapping[str, str] = {}
+    """Containers in which one login must work, and its SDK."""
+    runs: tuple[str, ...] = ()
+    """Init containers of the webhook's own that run before all of these; a shell must do for them."""
+
+
+def container(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "image": name, **more}

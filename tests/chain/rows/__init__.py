@@ -1,0 +1,10 @@
+"""The table of pods that must be able to log in: one row per way of asking and of laying out.
+
+A further dialect is a further module with ``ROWS``: what stands on which object, the settings it needs, and
+the logins that must come of it.
+"""
+
+from tests.chain.case import Case
+from tests.chain.rows import cwii
+
+CASES: list[Case] = [*cwii.ROWS]

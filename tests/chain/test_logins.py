@@ -1,0 +1,47 @@
+"""Every row of the table: admitted, laid out, logged in."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chain.case import Case
+from tests.chain.container import Container, login
+from tests.chain.kubelet import LaidOut
+from tests.chain.logins import Clouds, Login
+from tests.chain.rows import CASES
+from tests.chain.stage import Stages
+
+
+def wanted(case: Case, laid: LaidOut) -> list[tuple[Container, Login]]:
+    """Which login must work in which container."""
+    everything = [(name, one) for name in case.inside for one in case.logins]
+    some = [(name, one) for name, sdk in case.partly.items() for one in case.logins if one.sdk == sdk]
+    return [(Container(laid, name), one) for name, one in everything + some]
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
+def test_the_pod_logs_in(stages: Stages, clouds: Clouds, case: Case) -> None:
+    laid = stages.play(case)
+    for one in case.logins:
+        one.trust(clouds, stages.issuer, laid.subject)
+    started = [container["name"] for container in laid.pod["spec"].get("initContainers", [])]
+    assert started[: len(case.runs)] == list(case.runs)
+    for name in case.runs:
+        Container(laid, name).run()
+
+    inside = wanted(case, laid)
+    outcomes = login([(container, one.sdk) for container, one in inside], clouds.gateway)
+    for (container, one), outcome in zip(inside, outcomes, strict=True):
+        assert container.astray() == []
+        assert (outcome.error, outcome.refused) == ("", [])
+        one.judge(clouds, outcome)
+    strange = [
+        claims
+        for claims in clouds.issuers.seen
+        if not any(claims.audiences == (one.audience,) and claims.life in one.lives for one in case.logins)
+    ]
+    assert strange == []
+    assert clouds.gateway.strays == []
+
+    outside = [(Container(laid, name), one.sdk) for name in case.outside for one in case.logins]
+    assert not any(outcome.ok for outcome in login(outside, clouds.gateway))

@@ -1,0 +1,131 @@
+"""What must not log in: the same pod, when one thing about its token or its container is not as agreed.
+
+Each test has the row that logs in at all three clouds and changes one thing; the clouds' words say that it
+was this thing which stood in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from tests.chain.case import AS_AWS, AS_AZURE, EMAIL, EVERYWHERE, POOL, Case, Meta
+from tests.chain.container import Container, Outcome, login
+from tests.chain.kubelet import Asked, LaidOut
+from tests.chain.logins import AwsLogin, AzureLogin, Clouds, GcpLogin, Login
+from tests.chain.rows.cwii import ALL, TWO
+from tests.chain.stage import ACCOUNT, Stages
+
+USUAL = Case("all clouds", EVERYWHERE, account=Meta(ALL))
+KEY = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+SDKS = ("aws", "gcp", "azure")
+
+
+def trusted(clouds: Clouds, issuer: str, subject: str, logins: tuple[Login, ...] = EVERYWHERE) -> None:
+    for one in logins:
+        one.trust(clouds, issuer, subject)
+
+
+def attempts(laid: LaidOut, clouds: Clouds, container: str = "app") -> dict[str, Outcome]:
+    inside = Container(laid, container)
+    return dict(zip(SDKS, login([(inside, sdk) for sdk in SDKS], clouds.gateway), strict=True))
+
+
+def assert_refused(outcomes: Mapping[str, Outcome], *words: str) -> None:
+    """Every SDK failed, in the words of its cloud, and nobody looked for another way in."""
+    for (sdk, outcome), word in zip(outcomes.items(), words, strict=True):
+        assert not outcome.ok, sdk
+        assert word in outcome.error, f"{sdk}: {outcome.error}"
+        assert outcome.refused == []
+
+
+def test_a_token_for_another_audience(stages: Stages, clouds: Clouds) -> None:
+    laid = stages.play(USUAL)
+    others = (
+        AwsLogin(AS_AWS.role, "other.example"),
+        GcpLogin(POOL, "other.example", account=EMAIL),
+        AzureLogin(AS_AZURE.client, AS_AZURE.tenant, "api://other"),
+    )
+    trusted(clouds, stages.issuer, laid.subject, others)
+
+    assert_refused(
+        attempts(laid, clouds), "Incorrect token audience", "The audience in ID Token", "AADSTS700212"
+    )
+
+
+def test_a_token_of_another_service_account(stages: Stages, clouds: Clouds) -> None:
+    laid = stages.play(USUAL, account="intruder")
+    trusted(clouds, stages.issuer, laid.subject.replace(":intruder", f":{ACCOUNT}"))
+
+    assert_refused(
+        attempts(laid, clouds),
+        "AccessDenied",
+        "iam.serviceAccounts.getAccessToken",
+        "AADSTS700213",
+    )
+
+
+def test_a_token_that_has_expired(stages: Stages, clouds: Clouds) -> None:
+    laid = stages.play(USUAL)
+    trusted(clouds, stages.issuer, laid.subject)
+    clouds.clock.ahead = 3600 + 1
+
+    assert_refused(attempts(laid, clouds), "ExpiredTokenException", "stale to sign-in", "AADSTS700024")
+
+
+def test_a_token_of_another_issuer(stages: Stages, clouds: Clouds) -> None:
+    """A cluster that nobody registered, where the namespace and the ServiceAccount have the same names."""
+
+    def mint(asked: Asked) -> str:
+        claims = jwt.decode(stages.kubelet.mint(asked), options={"verify_signature": False})
+        return jwt.encode({**claims, "iss": "https://other.example"}, KEY, "RS256", {"kid": "other"})
+
+    laid = stages.play(USUAL, mint=mint)
+    trusted(clouds, stages.issuer, laid.subject)
+
+    outcomes = attempts(laid, clouds)
+    assert_refused(outcomes, "No OpenIDConnect provider found", "The issuer in ID Token", "AADSTS700211")
+
+
+def test_a_token_that_somebody_else_signed(stages: Stages, clouds: Clouds) -> None:
+    """Every claim and the key's name are right; the key is not."""
+
+    def forge(asked: Asked) -> str:
+        real = stages.kubelet.mint(asked)
+        claims = jwt.decode(real, options={"verify_signature": False})
+        return jwt.encode(claims, KEY, "RS256", {"kid": jwt.get_unverified_header(real)["kid"]})
+
+    laid = stages.play(USUAL, mint=forge)
+    trusted(clouds, stages.issuer, laid.subject)
+
+    outcomes = attempts(laid, clouds)
+    assert_refused(outcomes, "InvalidIdentityToken", "Error verifying the ID Token", "AADSTS700027")
+
+
+SKIPPED = USUAL._replace(pod=Meta({"cwii.dev/skip-containers": "proxy"}), spec=TWO)
+SILENT = USUAL._replace(account=Meta())
+
+
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [pytest.param(SKIPPED, "proxy", id="skipped container"), pytest.param(SILENT, "app", id="nothing asked")],
+)
+def test_a_container_without_identity(stages: Stages, clouds: Clouds, case: Case, name: str) -> None:
+    """It has no variable and no mount of ours, and finds no node identity to fall back on either."""
+    laid = stages.play(case)
+    trusted(clouds, stages.issuer, laid.subject)
+    container = Container(laid, name)
+
+    outcomes = attempts(laid, clouds, name)
+
+    assert container.env == {}
+    assert list(container.mounts) == ["/var/run/secrets/kubernetes.io/serviceaccount"]
+    assert_refused(
+        outcomes, "no credentials", "default credentials were not found", "failed to retrieve a token"
+    )
+    assert clouds.issuers.seen == []
+    # the metadata service of a node, asked through the gateway, which refused
+    assert set(clouds.gateway.strays) <= {"169.254.169.254", "metadata.google.internal"}
