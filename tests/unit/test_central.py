@@ -125,7 +125,7 @@ def test_what_a_policy_allows_passes() -> None:
 
 
 def test_a_broken_policy_is_left_out_and_told_and_the_others_work() -> None:
-    broken = [
+    broken: list[Any] = [
         {**MAP, "name": "a", "match": {"namespaces": ["Team A"]}},
         {**MAP, "name": "b", "variables": {}},
         {"name": "c", "identity": {}},

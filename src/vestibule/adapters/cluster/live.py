@@ -117,7 +117,7 @@ class LiveCluster:
 
     async def _read(self, key: _Key) -> Source | None:
         kind, namespace, name = key
-        what = f"{kind.kind} {namespace}/{name}" if namespace else f"{kind.kind} {name}"
+        what = _named(kind, namespace, name)
         try:
             answer = await self._client.send(calls.get(kind, namespace, name))
             if answer.status not in (200, 404):
@@ -141,6 +141,37 @@ class LiveCluster:
         self._recent.move_to_end(key)
         while len(self._recent) > _REMEMBERED:
             self._recent.popitem(last=False)
+
+    async def fetch(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+        """See Objects."""
+        return await self._whole(calls.get(kind, namespace, name), _named(kind, namespace, name))
+
+    async def listing(self, kind: Kind) -> list[dict[str, Any]]:
+        """See Objects."""
+        found: list[dict[str, Any]] = []
+        token = ""
+        while True:
+            page = await self._whole(calls.list_page(kind, token), str(kind)) or {}
+            found += page.get("items") or []
+            token = (page.get("metadata") or {}).get("continue") or ""
+            if not token:
+                return sorted(found, key=lambda obj: str((obj.get("metadata") or {}).get("name")))
+
+    async def version(self) -> str:
+        """See Objects."""
+        said = await self._whole(calls.Call("GET", "/version"), "/version") or {}
+        return str(said.get("gitVersion", ""))
+
+    async def _whole(self, call: calls.Call, what: str) -> dict[str, Any] | None:
+        answer = await self._client.send(call)
+        if answer.status == 404:
+            return None
+        if answer.status != 200:
+            client.raise_for(answer, f"reading {what}")
+        try:
+            return msgspec.json.decode(answer.body, type=dict[str, Any])
+        except msgspec.MsgspecError as error:
+            raise errors.LookupFailed(what, str(error)) from error
 
     def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """Call back on every change of a reflected kind; the returned function ends it."""
@@ -166,4 +197,9 @@ class LiveCluster:
             )
         answer = await self._client.send(calls.apply(kind, obj, field_manager=field_manager, force=force))
         if answer.status not in (200, 201):
-            client.raise_for(answer, f"applying {kind.kind} {obj['metadata'].get('name')}")
+            meta = obj["metadata"]
+            client.raise_for(answer, f"applying {_named(kind, meta.get('namespace', ''), meta['name'])}")
+
+
+def _named(kind: Kind, namespace: str, name: str) -> str:
+    return f"{kind.kind} {namespace}/{name}" if namespace else f"{kind.kind} {name}"

@@ -153,6 +153,18 @@ class DirectoryCluster:
         """See Cache."""
         return self._store.peek(kind, namespace, name) if self._loaded else UNKNOWN
 
+    async def fetch(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+        """See Objects."""
+        return self.object(kind, namespace, name)
+
+    async def listing(self, kind: Kind) -> list[dict[str, Any]]:
+        """See Objects."""
+        return self.objects(kind)
+
+    async def version(self) -> str:
+        """See Objects."""
+        return ""
+
     def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """See Watcher."""
         return self._store.subscribe(callback)

@@ -131,6 +131,19 @@ class MemoryCluster:
         found = self._sources.get((kind, namespace, name))
         return found if found is not None else self._sources.get(entity.key(kind, namespace, name))
 
+    async def fetch(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+        """See Objects."""
+        await self.get(kind, namespace, name)  # meets the faults
+        return self.object(kind, namespace, name)
+
+    async def listing(self, kind: Kind) -> list[dict[str, Any]]:
+        """See Objects."""
+        return self.objects(kind)
+
+    async def version(self) -> str:
+        """See Objects."""
+        return ""
+
     def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """See Watcher; the returned function may be called twice."""
         self._callbacks.append(callback)

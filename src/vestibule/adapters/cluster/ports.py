@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.mutation.facts import UNKNOWN, Source, Unknown
 
-__all__ = ["UNKNOWN", "Cache", "Event", "Reader", "Unknown", "WatchedCache", "Watcher", "Writer"]
+__all__ = ["UNKNOWN", "Cache", "Event", "Objects", "Reader", "Unknown", "WatchedCache", "Watcher", "Writer"]
 
 
 class Event(NamedTuple):
@@ -58,6 +58,22 @@ class Watcher(Protocol):
 
 class WatchedCache(Cache, Watcher, Protocol):
     """A cache that tells when it changed."""
+
+
+class Objects(Protocol):
+    """Reads what administrators write for us, whole; rarely, and never while a pod waits."""
+
+    async def fetch(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+        """The whole object, or None when it does not exist. Raises as ``Reader.get``."""
+        ...
+
+    async def listing(self, kind: Kind) -> list[dict[str, Any]]:
+        """All objects of a kind, by name; none when the cluster does not know the kind. Raises as ``get``."""
+        ...
+
+    async def version(self) -> str:
+        """Version of the API server; empty when there is none to ask."""
+        ...
 
 
 class Writer(Protocol):

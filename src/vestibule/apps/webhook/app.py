@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vestibule import errors
-from vestibule.adapters.cluster.ports import Reader, WatchedCache, Writer
+from vestibule.adapters.cluster.ports import Objects, Reader, WatchedCache, Writer
 from vestibule.adapters.observe import logs
 from vestibule.adapters.observe.audit import Audit
 from vestibule.adapters.observe.metrics import Metrics
@@ -30,6 +30,7 @@ from vestibule.adapters.settingsfile import Watched
 from vestibule.apps.webhook import canary
 from vestibule.apps.webhook.handler import Handler
 from vestibule.apps.webhook.policies import Policies
+from vestibule.apps.webhook.supplements import Supplements
 from vestibule.core.admission.review import Review
 from vestibule.core.admission.verdict import Verdict
 from vestibule.core.kinds import text
@@ -38,11 +39,13 @@ logger = logging.getLogger(__name__)
 
 _PATHS = frozenset({"/mutate", "/mutate-v1-pod"})
 """Where the originals answer; a webhook configuration need not be changed."""
+_BESIDE_SECONDS = 5
+"""Between two looks at what stands beside the settings; some of it is a call to the API server."""
 _LOOK_SECONDS = 1.0
 """Between two looks at files; a look is a few ``stat`` calls."""
 
 
-class Cluster(Reader, WatchedCache, Writer, Protocol):
+class Cluster(Reader, WatchedCache, Writer, Objects, Protocol):
     """A back end in all its roles, and what keeps it fresh."""
 
     @property
@@ -111,7 +114,7 @@ class App:
         keeper: Keeper | None = None,
     ) -> None:
         self._watched = Watched(settings, overrides)
-        self._policies = Policies(self._watched)
+        self._policies = Policies(self._watched, Supplements(cluster))
         self._cluster = cluster
         self._keeper = keeper
         self._metrics = Metrics()
@@ -140,6 +143,7 @@ class App:
         self.health = Health(
             {
                 "cache": cluster.problem,
+                "policy": self._policies.unread,
                 "certificate": self._certificate_problem,
                 "mutation": lambda: canary.problem(self._policies.current()),
             }
@@ -161,6 +165,9 @@ class App:
         self._metrics.gauges["vestibule_ready", "1 when /readyz says so."] = lambda: (
             not self.health.problems()
         )
+        self._metrics.gauges[
+            "vestibule_policy_problems", "Policies, mappings and files that are left out or cannot be read."
+        ] = lambda: self._policies.broken
         if self._audit is not None:
             audit = self._audit
             self._metrics.counters["vestibule_audit_dropped", "Audit lines that found no room."] = lambda: (
@@ -262,7 +269,11 @@ class App:
         logger.info("stopped")
 
     async def _watch_settings(self) -> None:
+        seconds = 0
         while True:
+            if seconds % _BESIDE_SECONDS == 0 or self._policies.unread():
+                await self._policies.look()
+            seconds += 1
             await asyncio.sleep(_LOOK_SECONDS)
             self._policies.check()
 

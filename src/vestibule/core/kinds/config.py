@@ -221,6 +221,8 @@ class Settings(Section, frozen=True):
     on_invalid: Literal["warn", "refuse"] = "warn"
     """What happens to a pod whose identity is malformed (an ARN that is none, a client id that is no
     GUID)."""
+    identity_policies: bool = False
+    """Read the IdentityPolicy objects of the cluster too, and install their kind."""
     policies: tuple[Any, ...] = ()
     """IdentityPolicies: identities and limits for many accounts at once, each with ``name``, ``match``,
     ``identities``, ``limits``, ``locked``, ``priority`` and ``variables``. One that is broken is left out and

@@ -14,7 +14,7 @@ import msgspec
 from vestibule import errors
 from vestibule.core.kinds import vocabulary
 from vestibule.core.kinds.config import Settings
-from vestibule.core.native import admission, rbac, workload
+from vestibule.core.native import admission, crds, rbac, workload
 
 Object = dict[str, Any]
 OWNER: Final = "vestibule"
@@ -32,6 +32,7 @@ def objects(settings: Settings) -> list[Object]:
         certificate = _self(settings)
     rendered = [
         _namespace(settings),
+        *([crds.identity_policy()] if settings.identity_policies else []),
         *rbac.objects(settings),
         *([] if install.settings else [_settings_map(settings)]),
         *certificate,

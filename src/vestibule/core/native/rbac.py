@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vestibule.core.kinds import gvk
 from vestibule.core.kinds.config import Settings
 
 Object = dict[str, Any]
@@ -24,11 +25,25 @@ def rules(settings: Settings) -> list[Object]:
         },
         {"apiGroups": ["batch"], "resources": ["cronjobs", "jobs"], "verbs": ["get"]},
     ]
+    beside: list[Object] = []
+    if settings.identity_policies:
+        beside.append(
+            {"apiGroups": [gvk.IDENTITY_POLICY.group], "resources": ["identitypolicies"], "verbs": ["list"]}
+        )
+    if "eks" in settings.vocabularies and settings.eks.mapping_config_map:
+        beside.append(
+            {
+                "apiGroups": [""],
+                "resources": ["configmaps"],
+                "resourceNames": [settings.eks.mapping_config_map.partition("/")[2]],
+                "verbs": ["get"],
+            }
+        )
     writes: list[Object] = []
     if settings.gcp.enabled and settings.config_map_writes:
         # server-side apply of an object that may not exist yet needs both
         writes.append({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch"]})
-    return [*watched, *workloads, *writes]
+    return [*watched, *workloads, *beside, *writes]
 
 
 def _own_certificate(settings: Settings) -> tuple[list[Object], list[Object]]:

@@ -1,0 +1,50 @@
+"""Structural OpenAPI schemas for custom resources, made from the types that read them.
+
+What the types say is what the API server checks; the two cannot drift apart. Unknown fields are pruned by the
+API server, so none are forbidden here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+def structural(kind: type) -> dict[str, Any]:
+    """The schema of a type as the API server wants it: no references, no titles, optional is absent."""
+    (schema,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
+    return _plain(schema, parts)
+
+
+def _plain(schema: Any, parts: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        inner = _plain(parts[schema["$ref"]], parts)
+        about = schema.get("description")
+        return {**inner, "description": about} if about else inner
+    if "anyOf" in schema:
+        options = [option for option in schema["anyOf"] if option != {"type": "null"}]
+        if len(options) != 1:
+            raise ValueError(f"no structural schema says {schema['anyOf']}")
+        return _plain(options[0], parts)
+    plain: dict[str, Any] = {}
+    if "description" in schema:
+        plain["description"] = " ".join(schema["description"].replace("``", "").split())
+    if "enum" in schema:
+        return {**plain, "type": "string", "enum": list(schema["enum"])}
+    for name in ("type", "pattern", "minimum", "maximum", "minLength", "maxLength", "maxItems", "minItems"):
+        if name in schema:
+            plain[name] = schema[name]
+    if "type" not in plain:
+        return {**plain, "x-kubernetes-preserve-unknown-fields": True}
+    if plain["type"] == "array":
+        plain["items"] = _plain(schema.get("items") or {}, parts)
+    if "properties" in schema:
+        plain["properties"] = {
+            name: _plain(child, parts) for name, child in sorted(schema["properties"].items())
+        }
+        if schema.get("required"):
+            plain["required"] = sorted(schema["required"])
+    elif isinstance(schema.get("additionalProperties"), dict):
+        plain["additionalProperties"] = _plain(schema["additionalProperties"], parts)
+    return plain
