@@ -49,12 +49,16 @@ GCP_TOKEN_AUDIENCE: Final = "cwii.dev/gcp-token-audience"
 AWS_ROLE_ARN: Final = "cwii.dev/aws-role-arn"
 AWS_REGION: Final = "cwii.dev/aws-region"
 AWS_SESSION_NAME: Final = "cwii.dev/aws-role-session-name"
+AWS_PROFILE: Final = "cwii.dev/aws-profile"
+"""``cwii.dev/aws-profile.<name>``: a role that programs choose by the name of a profile."""
 AZ_CLIENT_ID: Final = "cwii.dev/az-client-id"
 AZ_TENANT_ID: Final = "cwii.dev/az-tenant-id"
 AZ_AUTHORITY_HOST: Final = "cwii.dev/az-authority-host"
 
 # ── cwii.dev: outputs ───────────────────────────────────────────────────────────────────────────────────────
 INJECTED: Final = "cwii.dev/injected"
+AWS_CONFIG: Final = "cwii.dev/aws-config"
+"""AWS configuration with profiles (no secret in it) that the pod's own projected volume shows as a file."""
 GCP_CREDENTIALS: Final = "cwii.dev/gcp-credentials"
 """Credentials configuration (no secret in it) that the pod's own projected volume shows as a file."""
 

@@ -104,7 +104,7 @@ class Policy:
             before=[source.annotations for source in before],
             behind=[source.annotations for source in behind],
         )
-        plans: dict[str, tuple[str, Plan]] = {}
+        plans: dict[str, tuple[str, list[Plan]]] = {}
         missing: list[Missing] = []
         required: set[str] = set()
         switched_off = False
@@ -113,8 +113,10 @@ class Policy:
             if asked.refusal:
                 return _refused(asked)
             for plan in asked.plans:
-                first, _ = plans.setdefault(plan.provider, (dialect.name, plan))
-                if first != dialect.name:
+                first, served = plans.setdefault(plan.provider, (dialect.name, []))
+                if first == dialect.name:
+                    served.append(plan)
+                else:
                     found.notes.append(
                         levels.Note(
                             f"both {first} and {dialect.name} annotations ask for {plan.provider} identity: "
@@ -124,9 +126,7 @@ class Policy:
             missing += asked.missing
             required |= asked.required
             switched_off |= asked.switched_off
-        chosen = [
-            plan for provider in vocabulary.PROVIDERS if provider in plans for _, plan in [plans[provider]]
-        ]
+        chosen = [plan for cloud in vocabulary.PROVIDERS for plan in plans.get(cloud, ("", []))[1]]
         notes = (*found.notes, *(levels.Note(text) for plan in chosen for text in plan.notes))
         return Prepared(
             render.Bundle([render.pieces(plan) for plan in chosen]),

@@ -117,7 +117,7 @@ def _regex(glob: str) -> str:
 
 def _frozen(settings: Settings) -> list[str]:
     """The annotations we write that decide where a running pod's tokens go."""
-    keys = [vocabulary.GCP_CREDENTIALS, vocabulary.INJECTED]
+    keys = [vocabulary.GCP_CREDENTIALS, vocabulary.AWS_CONFIG, vocabulary.INJECTED]
     if not {"wif", "gke"}.isdisjoint(settings.vocabularies):
         keys.append(f"{settings.wif.annotation_prefix.rstrip('/')}/external-credentials-json")
     return keys
@@ -138,6 +138,13 @@ def guard(settings: Settings) -> list[Object]:
             "reason": "Forbidden",
         }
         for key in _frozen(settings)
+    ]
+    validations += [
+        {
+            "expression": f"{_kept('object', 'oldObject')} && {_kept('oldObject', 'object')}",
+            "message": f"{_OF_CONTAINERS}* was written at admission and cannot be changed on a pod",
+            "reason": "Forbidden",
+        }
     ]
     policy = {
         "apiVersion": _API,
@@ -167,6 +174,15 @@ def guard(settings: Settings) -> list[Object]:
         "spec": {"policyName": name, "validationActions": ["Deny"]},
     }
     return [policy, binding]
+
+
+_OF_CONTAINERS: Final = f"{vocabulary.GCP_CREDENTIALS}."
+
+
+def _kept(of: str, by: str) -> str:
+    """Every credentials annotation of one is the same in the other."""
+    ours, theirs = (f"{which}.metadata.?annotations.orValue({{}})" for which in (of, by))
+    return f"{ours}.all(k, !k.startsWith('{_OF_CONTAINERS}') || {theirs}[?k].orValue('') == {ours}[k])"
 
 
 def _annotation(of: str, key: str) -> str:

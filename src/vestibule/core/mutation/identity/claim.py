@@ -30,6 +30,8 @@ class _Claim(msgspec.Struct, frozen=True, kw_only=True):
     """Container name globs; empty: all."""
     skip: tuple[str, ...] = ()
     """Container name globs that are left alone."""
+    container: str = ""
+    """The one container that this claim is for; empty: all that no other claim is for."""
 
 
 class GcpClaim(_Claim, frozen=True):
@@ -50,8 +52,11 @@ class AwsClaim(_Claim, frozen=True):
     """AWS."""
 
     role_arn: str
+    """Empty where only profiles are asked for."""
     region: str | None
     session_name: str | None
+    profiles: tuple[tuple[str, str], ...] = ()
+    """Names of profiles and their roles."""
 
     @property
     def provider(self) -> Provider:

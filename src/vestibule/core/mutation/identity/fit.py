@@ -27,19 +27,19 @@ def container(
     target: podview.Container,
     bundle: render.Bundle,
     rules: Rules,
-    served: set[str],
+    served: set[int],
     notes: list[Note],
 ) -> bytes:
     """The operations for a container that already has something of ours, or that a list names.
 
-    Adds to ``served`` the clouds it takes and to ``notes`` what the user should know.
+    Adds to ``served`` the positions of the plans it takes and to ``notes`` what the user should know.
     """
     found = _Found(target)
     mounts: list[bytes] = []
     env: list[bytes] = []
     replaced: list[bytes] = []
     base = f"/spec/{field}/{index}"
-    for part in bundle.parts:
+    for position, part in enumerate(bundle.parts):
         if (field == "initContainers" and not part.plan.init_containers) or not _selected(target.name, part):
             continue
         if rules.by_content:
@@ -49,7 +49,7 @@ def container(
             env += [_said(piece, found) for piece in part.env if piece.env.name not in found.env]
         else:
             _match(base, found, part, mounts, env, replaced)
-        served.add(part.plan.provider)
+        served.add(position)
     return patch.sequence((*replaced, render.operations(field, index, mounts, env, target)))
 
 

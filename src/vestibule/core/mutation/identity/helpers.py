@@ -97,7 +97,7 @@ def _verifier(
     layout: layouts.Layout,
     authority: str,
 ) -> tuple[Helper, tuple[Volume, ...]]:
-    variables = [{"name": variable.name, "value": variable.value} for variable in env]
+    variables = [variable.body() for variable in env]
     mounted = [mount.body() for mount in mounts]
     body: dict[str, Any] = {
         "name": layouts.verify_name(provider),

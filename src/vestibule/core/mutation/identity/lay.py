@@ -32,7 +32,7 @@ def lay(
         if bundle.filtered:
             _check_names(bundle, view, notes)
     containers, served = _containers(bundle, view, policy, notes)
-    if served is not None and rules.by_content and len(served) < len(bundle.providers):
+    if served is not None and rules.by_content and len(served) < len(bundle.parts):
         bundle = _without_unserved(bundle, served, policy, notes)
     if not bundle.parts:
         return bundle, b""
@@ -54,11 +54,11 @@ def lay(
 
 def _containers(
     bundle: render.Bundle, view: podview.PodView, policy: Policy, notes: list[Note]
-) -> tuple[list[bytes], set[str] | None]:
-    """The operations of every container, and the clouds that at least one takes (None: all of them)."""
+) -> tuple[list[bytes], set[int] | None]:
+    """The operations of every container, and the plans that at least one takes (None: all of them)."""
     rules = policy.rules
     operations: list[bytes] = []
-    served: set[str] = set()
+    served: set[int] = set()
     all_served = False
     filtered = bundle.filtered
     for index, container in enumerate(view.containers):
@@ -99,17 +99,16 @@ def _labels(pod: review.Pod, bundle: render.Bundle) -> bytes:
 
 
 def _without_unserved(
-    bundle: render.Bundle, served: set[str], policy: Policy, notes: list[Note]
+    bundle: render.Bundle, served: set[int], policy: Policy, notes: list[Note]
 ) -> render.Bundle:
-    """Leave out the clouds that no container takes."""
+    """Leave out the plans that no container takes."""
+    taken = {bundle.parts[position].plan.provider for position in served}
     notes += [
         Note(f"{provider} identity is asked for, but no container takes it", blocking=True, provider=provider)
         for provider in bundle.providers
-        if provider not in served
+        if provider not in taken
     ]
-    return policy.bundle(
-        tuple(index for index, provider in enumerate(bundle.providers) if provider in served), bundle
-    )
+    return policy.bundle(tuple(sorted(served)), bundle)
 
 
 def _without_taken_volumes(

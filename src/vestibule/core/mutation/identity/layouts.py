@@ -5,6 +5,7 @@ A layout knows no annotation and no cloud rule. Providers and helper containers 
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Final, Literal
 
 import msgspec
@@ -49,9 +50,16 @@ TOKEN_FILE: Final = "token"
 CREDENTIALS_FILE: Final = "credentials.json"
 
 
-def token_volume(provider: Provider) -> str:
-    """Name of the projected token volume."""
-    return f"cwii-{provider}-token"
+def token_volume(provider: Provider, container: str = "") -> str:
+    """Name of the projected token volume; a container that has its own may have a name of full length."""
+    if not container:
+        return f"cwii-{provider}-token"
+    name = f"cwii-{provider}-token-{container}"
+    return name if len(name) <= _NAME_LIMIT else f"{name[:50]}-{sha256(name.encode()).hexdigest()[:12]}"
+
+
+_NAME_LIMIT: Final = 63
+AWS_CONFIG_FILE: Final = "config"
 
 
 GCP_CREDENTIALS_VOLUME: Final = "cwii-gcp-creds"

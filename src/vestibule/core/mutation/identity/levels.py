@@ -133,6 +133,14 @@ class Levels:
             (index, key, value) for index, annotations in self._levels for key, value in annotations.items()
         ]
 
+    def suffixes(self, key: str) -> list[str]:
+        """What stands behind the key and a dot at any level, in order; nothing where an original is
+        matched."""
+        if not self._checked:
+            return []
+        begin = f"{key}."
+        return sorted({found.removeprefix(begin) for _, found, _ in self.items() if found.startswith(begin)})
+
     def _values(self, key: str) -> list[tuple[int, str]]:
         return [
             (index, value)

@@ -87,7 +87,7 @@ class Bundle:
 
     def __init__(self, parts: Sequence[Pieces]) -> None:
         self.parts = tuple(parts)
-        self.providers = tuple(part.plan.provider for part in parts)
+        self.providers = tuple(dict.fromkeys(part.plan.provider for part in parts))
         self.volumes: dict[str, VolumePiece] = {}
         for part in parts:
             for volume in part.plan.volumes:
@@ -108,7 +108,7 @@ class Bundle:
         self.filtered = any(part.plan.include or part.plan.skip for part in parts)
         self.annotations = {key: value for part in parts for key, value in part.plan.annotations}
         self.labels = {key: value for part in parts for key, value in part.plan.labels}
-        self.marked = sorted(part.plan.provider for part in parts if part.plan.marker)
+        self.marked = sorted({part.plan.provider for part in parts if part.plan.marker})
         if self.marked or not parts:
             self.annotations[vocabulary.INJECTED] = ",".join(self.marked)
         self._ops: dict[tuple[str, int, bool, bool], bytes] = {}

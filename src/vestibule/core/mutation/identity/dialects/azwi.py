@@ -27,7 +27,7 @@ from vestibule.core.kinds import azwi as azwi_settings
 from vestibule.core.kinds import config, vocabulary
 from vestibule.core.kinds.azwi import PREFIX, Azwi
 from vestibule.core.kinds.text import integer, trim
-from vestibule.core.mutation.identity import azure_proxy, checks
+from vestibule.core.mutation.identity import azure_proxy, checks, containers
 from vestibule.core.mutation.identity.dialect import Asked, Subject
 from vestibule.core.mutation.identity.dialects import nearmiss
 from vestibule.core.mutation.identity.levels import Levels, Note
@@ -93,9 +93,12 @@ class AzureWorkloadIdentity:
             return Asked()
         if self._checked:
             endpoint = self._settings.endpoint.annotation_suffix
-            nearmiss.tell(found, PREFIX, _NAMES | ({f"use-{endpoint}"} if endpoint else set()))
+            nearmiss.tell(
+                found, PREFIX, _NAMES | ({f"use-{endpoint}"} if endpoint else set()), ("client-id",)
+            )
         try:
-            return Asked((self._plan(_Reading(found, subject, self._settings, checked=self._checked)),))
+            plan = self._plan(_Reading(found, subject, self._settings, checked=self._checked))
+            return Asked(tuple(containers.split_plan(plan, CLIENT_ID, vocabulary.ENV_AZURE_CLIENT_ID, found)))
         except _Refused as refused:
             if self._checked:
                 return Asked(refusal=refused.better, code=_INVALID)

@@ -38,16 +38,38 @@ KEYS: Final = frozenset(
         INCLUDE_ALL,
         vocabulary.INJECTED,
         vocabulary.GCP_CREDENTIALS,
+        vocabulary.AWS_CONFIG,
     }
 )
 """Every key that means something, the ones we write included."""
+
+
+_WITH_SUFFIX: Final = frozenset(
+    {
+        vocabulary.AWS_ROLE_ARN,
+        vocabulary.AZ_CLIENT_ID,
+        vocabulary.GCP_SERVICE_ACCOUNT,
+        vocabulary.AWS_PROFILE,
+        vocabulary.GCP_CREDENTIALS,
+    }
+)
+"""Keys behind which a dot and the name of a container (or profile) may stand."""
+
+
+def _stem(key: str) -> str:
+    prefix, slash, name = key.partition("/")
+    return f"{prefix}{slash}{name.partition('.')[0]}"
 
 
 def tell_unknown(found: levels.Levels) -> None:
     """Tell every key under our prefix that means nothing, and every key that almost is under our
     prefix."""
     for level, key, value in found.items():
-        if key in KEYS or not (key.startswith(vocabulary.CWII_PREFIX) or vocabulary.looks_like_ours(key)):
+        if (
+            key in KEYS
+            or _stem(key) in _WITH_SUFFIX
+            or not (key.startswith(vocabulary.CWII_PREFIX) or vocabulary.looks_like_ours(key))
+        ):
             continue
         meant = difflib.get_close_matches(key.lower(), KEYS, n=1, cutoff=0.75)
         if not meant and "/" in key:

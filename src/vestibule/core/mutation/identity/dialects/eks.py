@@ -27,7 +27,7 @@ from typing import Final, NamedTuple
 from vestibule.core.kinds import config, goflags, selectors, vocabulary
 from vestibule.core.kinds.eks import LONGEST, PREFIX, Role
 from vestibule.core.kinds.text import integer, trim
-from vestibule.core.mutation.identity import checks
+from vestibule.core.mutation.identity import checks, containers
 from vestibule.core.mutation.identity.dialect import Asked, Subject
 from vestibule.core.mutation.identity.dialects import nearmiss
 from vestibule.core.mutation.identity.levels import Levels, Note
@@ -82,8 +82,10 @@ class Eks:
         if not role:
             return Asked()
         if self._checked:
-            nearmiss.tell(found, self._prefix, _KNOWN)
-        return Asked((self._by_role(found, subject, role, mapped),))
+            nearmiss.tell(found, self._prefix, _KNOWN, ("role-arn",))
+        plan = self._by_role(found, subject, role, mapped)
+        key = self._prefix + "role-arn"
+        return Asked(tuple(containers.split_plan(plan, key, vocabulary.ENV_AWS_ROLE_ARN, found)))
 
     # ── where the role comes from ───────────────────────────────────────────────────────────────────────────
 

@@ -8,11 +8,11 @@ from collections.abc import Collection
 from vestibule.core.mutation.identity.levels import Levels, Note
 
 
-def tell(found: Levels, prefix: str, names: Collection[str]) -> None:
-    """Tell every key of the prefix whose name is none of these."""
+def tell(found: Levels, prefix: str, names: Collection[str], with_suffix: Collection[str] = ()) -> None:
+    """Tell every key of the prefix whose name is none of these; behind some a container may be named."""
     for level, key, value in found.items():
         name = key.removeprefix(prefix)
-        if name == key or name in names:
+        if name == key or name in names or name.partition(".")[0] in with_suffix:
             continue
         meant = difflib.get_close_matches(name.lower().replace("_", "-"), names, n=1, cutoff=0.7)
         tail = f"; did you mean {prefix}{meant[0]}?" if meant else ""

@@ -1,4 +1,5 @@
-"""AWS: AssumeRoleWithWebIdentity. Every SDK does the exchange itself once role and token file are named."""
+"""AWS: AssumeRoleWithWebIdentity. Every SDK does the exchange itself once role and token file are named;
+several roles are profiles of a configuration file."""
 
 from __future__ import annotations
 
@@ -12,19 +13,45 @@ from vestibule.core.mutation.identity.plan import Env, Plan
 from vestibule.core.mutation.identity.providers import tokens
 
 _STRONGER: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE")
+_TWINS: Final = {"AWS_REGION": "AWS_DEFAULT_REGION", "AWS_DEFAULT_REGION": "AWS_REGION"}
+_POD_NAME: Final = "$(POD_NAME)"
 
 
 def plan(claim: AwsClaim, layout: Layout) -> Plan:
     """Role, token file, and region and session name where they are asked for."""
-    env = [
-        Env(vocabulary.ENV_AWS_ROLE_ARN, claim.role_arn, "identity"),
-        Env(vocabulary.ENV_AWS_TOKEN_FILE, layout.file("aws", layouts.TOKEN_FILE), "source"),
-    ]
+    env: list[Env] = []
+    if claim.role_arn:
+        env += [
+            Env(vocabulary.ENV_AWS_ROLE_ARN, claim.role_arn, "identity"),
+            Env(vocabulary.ENV_AWS_TOKEN_FILE, layout.file("aws", layouts.TOKEN_FILE), "source"),
+        ]
     if claim.region is not None:
-        env += [Env(name, claim.region, "extra") for name in layout.region_variables]
+        env += [Env(name, claim.region, "extra", twin=_TWINS[name]) for name in layout.region_variables]
         env += [Env(name, value, "extra") for name, value in layout.region_extras]
     if claim.session_name is not None:
-        env.append(Env(vocabulary.ENV_AWS_SESSION_NAME, claim.session_name, "extra"))
+        # containers need not have a variable POD_NAME, and ours have none
+        field = "metadata.name" if claim.session_name == _POD_NAME and layout.helpers == "restricted" else ""
+        env.append(Env(vocabulary.ENV_AWS_SESSION_NAME, claim.session_name, "extra", field=field))
     base = tokens.plan("aws", claim, env, layout, _STRONGER)
-    base = base._replace(grants=(("role_arn", claim.role_arn), ("audience", claim.audience)))
-    return helpers.verified(base, claim.verify, layout)
+    roles = [role for role in (claim.role_arn, *(role for _, role in claim.profiles)) if role]
+    base = base._replace(grants=(*(("role_arn", role) for role in roles), ("audience", claim.audience)))
+    if claim.profiles:
+        base = _with_profiles(base, claim, layout)
+    return helpers.verified(base, claim.verify, layout) if claim.role_arn else base
+
+
+def _with_profiles(base: Plan, claim: AwsClaim, layout: Layout) -> Plan:
+    """A configuration file beside the token; programs choose by AWS_PROFILE or in their code."""
+    token = layout.file("aws", layouts.TOKEN_FILE)
+    text = "\n".join(
+        f"[profile {name}]\nrole_arn = {role}\nweb_identity_token_file = {token}\n"
+        for name, role in claim.profiles
+    )
+    file = Env("AWS_CONFIG_FILE", layout.file("aws", layouts.AWS_CONFIG_FILE), "source")
+    shown = tokens.annotation(layouts.AWS_CONFIG_FILE, vocabulary.AWS_CONFIG)
+    return base._replace(
+        volumes=(tokens.volume("aws", claim.audience, claim.expiration, shown),),
+        env=(*base.env, file),
+        annotations=((vocabulary.AWS_CONFIG, text),),
+        stronger=tuple(name for name in base.stronger if name != "AWS_PROFILE"),
+    )

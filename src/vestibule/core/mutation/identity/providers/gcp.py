@@ -28,9 +28,10 @@ _CREDENTIALS_DIRECTORY: Final = "gcp-creds"
 
 def credentials(claim: GcpClaim, layout: Layout) -> str:
     """The credentials file: compact, keys in alphabetical order, so that equal claims give equal bytes."""
+    audience = claim.pool_provider.removeprefix("https:") if layout.escape_dollar else claim.pool_provider
     content: dict[str, object] = {
-        "audience": claim.pool_provider,
-        "credential_source": {"file": layout.file("gcp", layouts.TOKEN_FILE)},
+        "audience": audience,  # Google's STS knows the provider by its name without a scheme
+        "credential_source": {"file": layout.file(_directory(claim), layouts.TOKEN_FILE)},
         "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
         "token_info_url": "https://sts.googleapis.com/v1/introspect",
         "token_url": "https://sts.googleapis.com/v1/token",
@@ -47,14 +48,14 @@ def credentials(claim: GcpClaim, layout: Layout) -> str:
 def plan(claim: GcpClaim, layout: Layout) -> Plan:
     """The token, the credentials file, and the variable that names the file."""
     text = credentials(claim, layout)
-    delivery = claim.delivery
+    delivery = "annotation" if claim.container else claim.delivery
     notes: tuple[str, ...] = ()
     if delivery == "init-container" and layout.windows:
         delivery = "annotation"
         notes = (
             "gcp: init-container delivery needs a shell that Windows pods lack; delivered as annotation",
         )
-    directory = "gcp" if delivery == "annotation" else _CREDENTIALS_DIRECTORY
+    directory = _directory(claim) if delivery == "annotation" else _CREDENTIALS_DIRECTORY
     file = layout.file(directory, layouts.CREDENTIALS_FILE)
     env = [Env(vocabulary.ENV_GOOGLE_CREDENTIALS, file, "source")]
     if layout.gcloud:
@@ -64,7 +65,7 @@ def plan(claim: GcpClaim, layout: Layout) -> Plan:
         grants.append(("service_account", claim.service_account))
     base = tokens.plan("gcp", claim, env, layout)._replace(notes=notes, grants=tuple(grants))
     if delivery == "annotation":
-        base = _by_annotation(base, claim, text)
+        base = _by_annotation(base, claim, text, layout)
     else:
         mount = Mount(layouts.GCP_CREDENTIALS_VOLUME, layout.directory(_CREDENTIALS_DIRECTORY))
         base = base._replace(mounts=(*base.mounts, mount))
@@ -76,13 +77,18 @@ def plan(claim: GcpClaim, layout: Layout) -> Plan:
     return helpers.verified(base, claim.verify, layout)
 
 
-def _by_annotation(base: Plan, claim: GcpClaim, text: str) -> Plan:
-    file = {
-        "path": layouts.CREDENTIALS_FILE,
-        "fieldRef": {"fieldPath": f"metadata.annotations['{vocabulary.GCP_CREDENTIALS}']"},
-    }
-    volume = tokens.volume("gcp", claim.audience, claim.expiration, {"downwardAPI": {"items": [file]}})
-    return base._replace(volumes=(volume,), annotations=((vocabulary.GCP_CREDENTIALS, text),))
+def _directory(claim: GcpClaim) -> str:
+    return f"gcp-{claim.container}" if claim.container else "gcp"
+
+
+def _by_annotation(base: Plan, claim: GcpClaim, text: str, layout: Layout) -> Plan:
+    key = vocabulary.GCP_CREDENTIALS
+    if claim.container:
+        key += f".{claim.container}"
+    shown = tokens.annotation(layouts.CREDENTIALS_FILE, key)
+    volume = tokens.volume("gcp", claim.audience, claim.expiration, shown, container=claim.container)
+    mount = Mount(volume.name, layout.directory(_directory(claim)))
+    return base._replace(volumes=(volume,), mounts=(mount,), annotations=((key, text),))
 
 
 def _by_config_map(base: Plan, claim: GcpClaim, text: str, layout: Layout) -> Plan:

@@ -22,11 +22,20 @@ def source(audience: str, expiration: int) -> dict[str, Any]:
     }
 
 
-def volume(provider: Provider, audience: str, expiration: int, *more: dict[str, Any]) -> Volume:
+def volume(
+    provider: Provider, audience: str, expiration: int, *more: dict[str, Any], container: str = ""
+) -> Volume:
     """The volume: the token, and what else should stand beside it in one directory."""
     return Volume(
-        layouts.token_volume(provider), {"projected": {"sources": [source(audience, expiration), *more]}}
+        layouts.token_volume(provider, container),
+        {"projected": {"sources": [source(audience, expiration), *more]}},
     )
+
+
+def annotation(path: str, key: str) -> dict[str, Any]:
+    """An annotation of the pod as a file beside the token."""
+    file = {"path": path, "fieldRef": {"fieldPath": f"metadata.annotations['{key}']"}}
+    return {"downwardAPI": {"items": [file]}}
 
 
 def plan(
