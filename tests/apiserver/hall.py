@@ -43,8 +43,11 @@ _PLURALS = {
     "Role": ("rbac.authorization.k8s.io/v1", "roles"),
     "RoleBinding": ("rbac.authorization.k8s.io/v1", "rolebindings"),
     "Deployment": ("apps/v1", "deployments"),
+    "ReplicaSet": ("apps/v1", "replicasets"),
     "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets"),
     "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
+    "Certificate": ("cert-manager.io/v1", "certificates"),
+    "Issuer": ("cert-manager.io/v1", "issuers"),
     "MutatingWebhookConfiguration": ("admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
     "ValidatingAdmissionPolicy": ("admissionregistration.k8s.io/v1", "validatingadmissionpolicies"),
     "ValidatingAdmissionPolicyBinding": (

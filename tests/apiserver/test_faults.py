@@ -20,6 +20,8 @@ from tests.vectors import case
 
 Json = dict[str, Any]
 ACCOUNTS = 30
+NOTICED = 30.0
+"""Seconds until a hang is known; a watch lives for 24 at most."""
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = 30.0) -> None:
@@ -209,6 +211,39 @@ def test_a_hanging_api_server_is_noticed(control_plane: ControlPlane, namespace:
             assert ask(hall, replica, namespace, "app") == (200, "app")
             assert ask(hall, replica, namespace, "unknown")[0] == 503
             assert time.monotonic() - began < 4
-            until(lambda: "silent" in replica.log.read_text(), "the silence to be noticed", 100)
+            until(lambda: "silent" in replica.log.read_text(), "the silence to be noticed", NOTICED)
         account(control_plane, namespace, "late")
         until(lambda: ask(hall, replica, namespace, "late") == (200, "app"), "the recovery")
+
+
+@pytest.mark.slow
+def test_a_frozen_api_server_shows_in_the_metrics_and_then_in_the_readiness(
+    private_control_plane: Planes, tmp_path: Path
+) -> None:
+    plane = private_control_plane(controllers=False)
+    namespace = plane.namespace("frozen")
+    account(plane, namespace, "app")
+    hall = Hall(plane, tmp_path, "hall-frozen")
+
+    def lost(resource: str) -> float:
+        return replica.metric("vestibule_cache_lost_seconds", f'resource="{resource}"')
+
+    try:
+        hall.apply("Namespace", "ClusterRole", "ClusterRoleBinding")
+        replica = hall.start()
+        until(lambda: ask(hall, replica, namespace, "app") == (200, "app"), "the account")
+        assert (lost("serviceaccounts"), lost("namespaces")) == (0, 0)
+        plane.apiserver.freeze()
+        began = time.monotonic()
+        try:
+            until(lambda: lost("serviceaccounts") and lost("namespaces"), "the metrics", NOTICED)
+            assert replica.ready()  # a minute is allowed: a restart takes less, and nobody else knows better
+            until(lambda: not replica.ready(), "the readiness", 60 - (time.monotonic() - began) + 10)
+            assert "not watched for" in replica.get("/readyz")[1]
+            assert ask(hall, replica, namespace, "app") == (200, "app")
+        finally:
+            plane.apiserver.thaw()
+        until(lambda: lost("serviceaccounts") == lost("namespaces") == 0, "the metrics to heal")
+        assert replica.ready()
+    finally:
+        hall.close()

@@ -1,20 +1,28 @@
 """The back ends that fulfil the cluster ports, each behind the same few verbs a test needs.
 
-To put another one under the contract, write a class with these methods and add it to ``BACKENDS``.
+To put another one under the contract, write a class with these methods and a fixture that gives it to
+``ClusterContract``. Those that need nothing but a folder stand here; the live one needs an API server and
+stands in ``tests/apiserver``.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from vestibule.adapters.cluster import ports
 from vestibule.adapters.cluster.manifests import DirectoryCluster
 from vestibule.adapters.cluster.memory import MemoryCluster
+from vestibule.adapters.cluster.ports import Event, Unknown
 from vestibule.core.kinds import gvk
 from vestibule.core.kinds.gvk import Kind
+from vestibule.core.mutation.facts import Source
+
+T = TypeVar("T")
+Json = dict[str, Any]
 
 
 class Cluster(ports.Reader, ports.Cache, ports.Watcher, ports.Writer, Protocol):
@@ -24,13 +32,38 @@ class Cluster(ports.Reader, ports.Cache, ports.Watcher, ports.Writer, Protocol):
 class Backend(Protocol):
     """A cluster under test, and somebody else who changes it."""
 
+    watched: frozenset[Kind]
+    """The kinds whose changes are told."""
+    absent: None | Unknown
+    """What the cache says of an object that it has never seen and nobody has asked for."""
+
     @property
     def cluster(self) -> Cluster:
-        """What is tested."""
+        """What is tested. Its callbacks may come from another thread."""
         ...
 
-    def create(self, *objects: dict[str, Any]) -> None:
-        """Somebody creates or overwrites objects; returns when the cluster had its chance to notice."""
+    def namespace(self, stem: str) -> str:
+        """The name of a namespace that no other test uses; it exists where namespaces must."""
+        ...
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine of the cluster where it belongs."""
+        ...
+
+    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+        """What the cache says, asked where the cluster belongs."""
+        ...
+
+    def listen(self, namespace: str, callback: Callable[[Event], None]) -> Callable[[], None]:
+        """Call back on every change from now on; the returned function ends it.
+
+        Where others are at work at the same time, only changes in this namespace count.
+        """
+        ...
+
+    def create(self, *objects: Json) -> list[Json]:
+        """Somebody creates or overwrites objects; returns them as they are kept, when the cluster had its
+        chance to notice."""
         ...
 
     def delete(self, kind: Kind, namespace: str, name: str) -> None:
@@ -38,34 +71,57 @@ class Backend(Protocol):
         ...
 
 
-class Memory:
+class _Embedded:
+    """What the back ends without a server share: they know everything, and nobody else is there."""
+
+    watched = frozenset(gvk.KNOWN)
+    absent: None | Unknown = None
+    cluster: MemoryCluster | DirectoryCluster
+
+    def namespace(self, stem: str) -> str:
+        return stem
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run(work)
+
+    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+        return self.cluster.peek(kind, namespace, name)
+
+    def listen(self, namespace: str, callback: Callable[[Event], None]) -> Callable[[], None]:
+        del namespace  # all that is told counts
+        return self.cluster.subscribe(callback)
+
+
+class Memory(_Embedded):
     """Objects in memory."""
 
     def __init__(self, _: Path) -> None:
-        self.cluster = MemoryCluster()
+        self.cluster: MemoryCluster = MemoryCluster()
 
-    def create(self, *objects: dict[str, Any]) -> None:
+    def create(self, *objects: Json) -> list[Json]:
         for obj in objects:
             self.cluster.put(obj)
+        return list(objects)
 
     def delete(self, kind: Kind, namespace: str, name: str) -> None:
         self.cluster.remove(kind, namespace, name)
 
 
-class Directory:
+class Directory(_Embedded):
     """A directory with one file per object."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.cluster = DirectoryCluster(path)
+        self.cluster: DirectoryCluster = DirectoryCluster(path)
         self.cluster.load()
 
-    def create(self, *objects: dict[str, Any]) -> None:
+    def create(self, *objects: Json) -> list[Json]:
         for obj in objects:
             meta = obj["metadata"]
             file = self._file(gvk.BY_KIND[obj["kind"]], meta.get("namespace", ""), meta["name"])
             file.write_text(json.dumps(obj))
         self.cluster.check()
+        return list(objects)
 
     def delete(self, kind: Kind, namespace: str, name: str) -> None:
         self._file(kind, namespace, name).unlink()
@@ -75,4 +131,4 @@ class Directory:
         return self._path / f"{kind.plural}_{namespace}_{name}.json"
 
 
-BACKENDS: dict[str, Callable[[Path], Backend]] = {"memory": Memory, "directory": Directory}
+EMBEDDED: dict[str, Callable[[Path], Backend]] = {"memory": Memory, "directory": Directory}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vestibule import errors
+from vestibule.cli import options
 
 if TYPE_CHECKING:
     from vestibule.adapters.cluster.access import Access
@@ -19,6 +20,8 @@ def access(kubeconfig: Path | None, context: str | None) -> Access:
     from vestibule.adapters.cluster import access as accesses
     from vestibule.adapters.cluster import kubeconfig as kubeconfigs
 
+    if kubeconfig == options.USUAL:
+        kubeconfig = None
     if kubeconfig is None and context is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
         return accesses.in_cluster(os.environ)
     return kubeconfigs.load(kubeconfigs.paths(kubeconfig, os.environ, Path.home()), context)

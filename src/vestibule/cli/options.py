@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from vestibule.core.kinds import upstream
 
 F = TypeVar("F", bound=Callable[..., Any])
+USUAL: Final = Path()
+"""``--kubeconfig`` without a path: the one kubectl would use. No path of a file is empty."""
 
 
 def settings(function: F) -> F:
@@ -86,6 +88,9 @@ def kubeconfig(function: F) -> F:
     file = click.option(
         "--kubeconfig",
         type=click.Path(path_type=Path),
-        help="Read a live cluster through this kubeconfig.",
+        is_flag=False,
+        flag_value=USUAL,
+        metavar="[PATH]",
+        help="Read a live cluster through this kubeconfig; without a PATH through the one kubectl would use.",
     )
     return file(context(function))

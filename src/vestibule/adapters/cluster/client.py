@@ -24,6 +24,8 @@ _AGENT: Final = f"vestibule/{__version__}"
 _ATTEMPTS: Final = 4
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 2.0
+_LATE: Final = 4.0
+"""Seconds after its end that a stream may still be silent; then it hangs."""
 _LINE: Final = 16 * 1024 * 1024
 """Bytes of one watch event; an object is at most 3 MiB, and JSON may escape it to several times that."""
 
@@ -144,20 +146,30 @@ class Client:
         ) as response:
             yield response
 
-    async def lines(self, call: Call, silence: float) -> AsyncIterator[bytes]:
-        """An empty line when the stream is open, then its lines, until it ends.
+    async def lines(self, call: Call, seconds: float) -> AsyncIterator[bytes]:
+        """An empty line when the stream is open, then its lines, until it ends; it was asked to do so after
+        these seconds.
 
-        Raises Unavailable when it breaks or is silent for too long, Gone for 410, Forbidden for 401 and 403.
+        Raises Unavailable when it is not opened in time, when it breaks, and when it is silent beyond its
+        end; Gone for 410, Forbidden for 401 and 403.
         """
+        now = asyncio.get_running_loop().time
+        heard: float | None = None
+        late = min(_LATE, self._timeout)
         try:
-            async with self._request(call) as response:
-                if response.status != 200:
-                    raise_for(Answer(response.status, await response.read()), "watch")
+            async with contextlib.AsyncExitStack() as held:
+                async with asyncio.timeout(self._timeout):
+                    response = await held.enter_async_context(self._request(call))
+                    if response.status != 200:
+                        raise_for(Answer(response.status, await response.read()), "watch")
+                heard = now()
+                end = heard + seconds
                 yield b""
                 buffer = bytearray()
                 while True:
-                    async with asyncio.timeout(silence):
+                    async with asyncio.timeout_at(max(end, now()) + late):
                         chunk = await response.content.readany()
+                    heard = now()
                     if not chunk:
                         return
                     buffer += chunk
@@ -169,7 +181,9 @@ class Client:
                             yield line
                     buffer = bytearray(rest)
         except TimeoutError:
-            raise errors.Unavailable(f"the watch was silent for {silence:g} s") from None
+            if heard is None:
+                raise errors.Unavailable(f"the watch was not opened in {self._timeout:g} s") from None
+            raise errors.Unavailable(f"the watch was silent for {now() - heard:.0f} s") from None
         except (aiohttp.ClientError, OSError) as error:
             raise errors.Unavailable(f"the watch broke: {_said(error)}") from error
 

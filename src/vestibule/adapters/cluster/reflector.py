@@ -1,9 +1,10 @@
 """Keeps a store equal to what the API server holds of one kind: list in pages, then watch, for ever.
 
-A broken, silent or ended watch goes on from the last version seen; a version that is no longer kept (410)
-means a new list, whose difference to the store is told, deletions included. Failures are met with growing,
-jittered pauses. While the API server is away the store goes on answering: ``lost_for`` says for how long it
-has been on its own.
+A broken, silent or ended watch goes on from the last version seen. Watches are short, because their end is
+what tells a quiet one from one that hangs: bookmarks come once a minute only. A version that is no longer
+kept (410) means a new list, whose difference to the store is told, deletions included. Failures are met with
+growing, jittered pauses. While the API server is away the store goes on answering: ``lost_for`` says for how
+long it has been on its own.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from vestibule.core.mutation.facts import Source
 
 logger = logging.getLogger(__name__)
 
-_WATCH_SECONDS: Final = (240, 300)
-"""A watch is asked to end by itself within this range, so that many replicas do not return at once."""
-SILENCE_SECONDS: Final = 75.0
-"""A live watch gets a bookmark every minute; one that is silent for longer hangs."""
+_WATCH_SECONDS: Final = (18, 24)
+"""A watch is asked to end by itself within this range, so that many replicas do not return at once. One that
+does not hangs, which is thus noticed within 24 + 4 s; the next goes over the same connection, and costs the
+API server three small requests a minute."""
 _SHORT_WATCH_SECONDS: Final = 1.0
 """A watch that ends sooner was not ended as asked; the next one waits for its pause."""
 _FIRST_PAUSE: Final = 0.2
@@ -72,7 +73,6 @@ class Reflector:
         kind: Kind,
         tell: Callable[[Event], None],
         *,
-        silence: float = SILENCE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.store = Store(kind)
@@ -84,7 +84,6 @@ class Reflector:
         self.lists = 0
         self._client = client
         self._tell = tell
-        self._silence = silence
         self._clock = clock
         self._version = ""
         self._heard = clock()
@@ -118,7 +117,7 @@ class Reflector:
 
     async def _list(self) -> None:
         """Read everything; nothing is forgotten before the last page is in."""
-        seen: set[tuple[str, str]] = set()
+        unseen: dict[str, set[str]] = {}
         token = ""
         while True:
             answer = await self._client.send(calls.list_page(self.kind, token))
@@ -130,14 +129,19 @@ class Reflector:
                 raise errors.Unavailable(f"list {self.kind}: the answer is cut or no list") from error
             for item in page.items or ():
                 found = source(self.kind, item)
-                seen.add((found.namespace, found.name))
+                names = unseen.get(found.namespace)
+                if names is None:
+                    names = unseen[found.namespace] = self.store.names(found.namespace)
+                names.discard(found.name)
                 self._put(found)
             token = page.metadata.continue_
             if not token:
                 break
             await asyncio.sleep(0)  # requests are served between pages
-        for namespace, name in [key for key in self.store.keys() if key not in seen]:  # noqa: SIM118 - no mapping
-            self._drop(namespace, name)
+        for namespace in self.store.namespaces():
+            names = unseen.get(namespace)
+            for name in self.store.names(namespace) if names is None else names:
+                self._drop(namespace, name)
         self._version = page.metadata.resource_version
         self.lists += 1
         self.synced = True
@@ -146,7 +150,7 @@ class Reflector:
     async def _watch(self) -> None:
         seconds = random.randint(*_WATCH_SECONDS)  # noqa: S311 - jitter, not a secret
         call = calls.watch(self.kind, self._version, seconds)
-        async for line in self._client.lines(call, self._silence):
+        async for line in self._client.lines(call, seconds):
             if not line:
                 self._alive()  # the watch is open
                 continue

@@ -8,7 +8,6 @@ compares them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 
 import msgspec
 
@@ -80,11 +79,13 @@ class Store:
             del self._spaces[namespace]
         return before
 
-    def keys(self) -> Iterator[tuple[str, str]]:
-        """Namespace and name of everything."""
-        for namespace, space in self._spaces.items():
-            for name in space:
-                yield namespace, name
+    def namespaces(self) -> list[str]:
+        """Where there is something."""
+        return list(self._spaces)
+
+    def names(self, namespace: str) -> set[str]:
+        """What there is in a namespace; the set is the caller's."""
+        return set(self._spaces.get(namespace, ()))
 
     def __len__(self) -> int:
         return sum(map(len, self._spaces.values()))

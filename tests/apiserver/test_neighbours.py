@@ -1,0 +1,320 @@
+"""Beside other webhooks and policies that mutate: what they add is served, and nothing is there twice."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.apiserver.hall import Hall, standing
+from tests.apiserver.neighbour import Neighbour
+from tests.apiserver.witness import AWS, WHOLE, assert_once, created, identity
+from tests.rig import process
+from tests.rig.client import at
+from tests.rig.controlplane import ControlPlane
+from tests.rig.fixtures import Planes
+
+Json = dict[str, Any]
+OURS, THEIRS = "pods.vestibule.dev", "neighbour.rig.test"
+
+
+@pytest.fixture(scope="module")
+def hall(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
+    with standing(control_plane, tmp_path_factory.mktemp("hall"), "hall-neighbours") as made:
+        yield made
+
+
+def sidecar(name: str) -> Json:
+    return {"op": "add", "path": "/spec/containers/-", "value": {"name": name, "image": "s"}}
+
+
+def has(pod: Json, name: str) -> bool:
+    return any(container["name"] == name for container in pod["spec"]["containers"])
+
+
+# ── webhooks ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_container_that_a_later_webhook_adds_gets_its_identity_in_a_second_pass(
+    hall: Hall, namespace: str
+) -> None:
+    with Neighbour(hall.plane, namespace, "zz-after", lambda _: [sidecar("later")]) as neighbour:
+        told = created(hall, namespace)
+
+    assert identity(told.pod, "app") == identity(told.pod, "later") == WHOLE
+    assert_once(told.pod)
+    assert told.calls == [(0, OURS, True), (0, THEIRS, True), (1, OURS, True)]
+    assert told.counted == {"inject": 2}
+    assert identity(neighbour.asked[0], "app") == WHOLE  # it saw what we had done before
+    assert told.warnings == []
+
+
+def test_a_later_init_container_and_a_native_sidecar_are_served_too(hall: Hall, namespace: str) -> None:
+    inits = [{"name": "proxy", "image": "s", "restartPolicy": "Always"}, {"name": "setup", "image": "s"}]
+    patch = [{"op": "add", "path": "/spec/initContainers", "value": inits}]
+
+    with Neighbour(hall.plane, namespace, "zz-after", lambda _: patch):
+        told = created(hall, namespace)
+
+    assert [identity(told.pod, name, "initContainers") for name in ("proxy", "setup")] == [WHOLE, WHOLE]
+    assert_once(told.pod)
+
+
+def test_every_cloud_and_every_helper_is_there_once_after_a_second_pass(hall: Hall, namespace: str) -> None:
+    pool = "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/c"
+    guid = "01234567-89ab-4cde-8f01-23456789abcd"
+    annotations = {
+        **AWS,
+        "cwii.dev/aws-verify": "true",
+        "cwii.dev/gcp-inject": "true",
+        "cwii.dev/gcp-audience": pool,
+        "cwii.dev/gcp-delivery": "init-container",
+        "cwii.dev/az-inject": "true",
+        "cwii.dev/az-client-id": guid,
+        "cwii.dev/az-tenant-id": guid,
+    }
+    with Neighbour(hall.plane, namespace, "zz-after", lambda _: [sidecar("later")]):
+        told = created(hall, namespace, annotations=annotations)
+
+    assert told.calls == [(0, OURS, True), (0, THEIRS, True), (1, OURS, True)]
+    assert told.annotations["cwii.dev/injected"] == "aws,az,gcp"
+    spec = told.pod["spec"]
+    app, later = spec["containers"]
+    ours = [[item["name"] for item in one["env"]] for one in (app, later)]
+    assert ours[0] == ours[1]
+    assert len(ours[0]) == len(set(ours[0])) > 5
+    volumes = [volume["name"] for volume in spec["volumes"]]
+    assert len(volumes) == len(set(volumes))
+    assert sorted(one["name"] for one in spec["initContainers"]) == [
+        "cwii-aws-verify",
+        "cwii-gcp-creds-writer",
+    ]
+
+
+def test_a_second_pass_over_a_pod_that_needs_nothing_more_changes_nothing(hall: Hall, namespace: str) -> None:
+    patch = [{"op": "add", "path": "/metadata/annotations/note", "value": "later"}]
+
+    with Neighbour(hall.plane, namespace, "zz-after", lambda _: patch):
+        told = created(hall, namespace)
+
+    assert told.annotations["note"] == "later"
+    assert identity(told.pod, "app") == WHOLE
+    assert_once(told.pod)
+    assert told.calls == [(0, OURS, True), (0, THEIRS, True), (1, OURS, False)]
+    assert told.counted == {"inject": 1, "skip": 1}
+
+
+def test_an_earlier_webhook_costs_no_second_pass(hall: Hall, namespace: str) -> None:
+    patch = [{"op": "add", "path": "/metadata/annotations/note", "value": "earlier"}]
+
+    with Neighbour(hall.plane, namespace, "aa-before", lambda _: patch):
+        told = created(hall, namespace)
+
+    assert told.annotations["note"] == "earlier"
+    assert identity(told.pod, "app") == WHOLE
+    assert_once(told.pod)
+    assert told.calls == [(0, THEIRS, True), (0, OURS, True)]
+    assert told.counted == {"inject": 1}
+
+
+def test_a_container_that_an_earlier_webhook_adds_is_served_at_once(hall: Hall, namespace: str) -> None:
+    with Neighbour(hall.plane, namespace, "aa-before", lambda _: [sidecar("early")]):
+        told = created(hall, namespace)
+
+    assert identity(told.pod, "app") == identity(told.pod, "early") == WHOLE
+    assert_once(told.pod)
+    # the API server then mounts its own token into the new container, and asks us about that
+    assert told.calls == [(0, THEIRS, True), (0, OURS, True), (1, OURS, False)]
+    assert told.counted == {"inject": 1, "skip": 1}
+
+
+def test_an_earlier_webhook_that_comes_back_after_us_is_followed(hall: Hall, namespace: str) -> None:
+    """It waits for our marker, as an injector of proxies for cloud identities does."""
+
+    def react(pod: Json) -> list[Json]:
+        marked = "cwii.dev/injected" in pod["metadata"].get("annotations", {})
+        return [sidecar("reaction")] if marked and not has(pod, "reaction") else []
+
+    with Neighbour(hall.plane, namespace, "aa-before", react, reinvocationPolicy="IfNeeded"):
+        told = created(hall, namespace)
+
+    assert identity(told.pod, "app") == identity(told.pod, "reaction") == WHOLE
+    assert_once(told.pod)
+    assert told.calls == [(0, THEIRS, False), (0, OURS, True), (1, THEIRS, True), (1, OURS, True)]
+
+
+def test_what_a_later_webhook_takes_away_is_put_back(hall: Hall, namespace: str) -> None:
+    """It writes containers anew from a template of its own, as some do, and our variables are gone."""
+
+    def forget(pod: Json) -> list[Json]:
+        path = "/spec/containers/0/env"
+        return [{"op": "remove", "path": path}] if pod["spec"]["containers"][0].get("env") else []
+
+    with Neighbour(hall.plane, namespace, "zz-after", forget):
+        told = created(hall, namespace)
+
+    assert identity(told.pod, "app") == WHOLE
+    assert_once(told.pod)
+    assert told.calls == [(0, OURS, True), (0, THEIRS, True), (1, OURS, True)]
+
+
+def test_there_is_no_third_pass(hall: Hall, namespace: str) -> None:
+    """Who adds a container in the second round, after us, comes too late; the documentation says so."""
+
+    def grow(pod: Json) -> list[Json]:
+        return [sidecar("second" if has(pod, "first") else "first")]
+
+    with Neighbour(hall.plane, namespace, "zz-after", grow, reinvocationPolicy="IfNeeded"):
+        told = created(hall, namespace)
+
+    assert identity(told.pod, "app") == identity(told.pod, "first") == WHOLE
+    assert identity(told.pod, "second") == []
+    assert told.calls == [(0, OURS, True), (0, THEIRS, True), (1, OURS, True), (1, THEIRS, True)]
+
+
+# ── policies of the API server ─────────────────────────────────────────────────────────────────────────────
+
+GROUP = "admissionregistration.k8s.io"
+ALPHA = {
+    # before 1.36 it is switched on by hand
+    "feature-gates": "MutatingAdmissionPolicy=true",
+    "runtime-config": f"{GROUP}/v1alpha1=true",
+}
+
+
+def policy_api(plane: ControlPlane) -> str:
+    """The apiVersion that serves MutatingAdmissionPolicy, the newest; empty when none does."""
+    (group,) = (one for one in plane.admin.get("/apis").object["groups"] if one["name"] == GROUP)
+    for version in group["versions"]:
+        served = plane.admin.get(f"/apis/{version['groupVersion']}").object["resources"]
+        if any(resource["name"] == "mutatingadmissionpolicies" for resource in served):
+            return str(version["groupVersion"])
+    return ""
+
+
+@pytest.fixture
+def policed(control_plane: ControlPlane, private_control_plane: Planes) -> ControlPlane:
+    """A control plane that serves MutatingAdmissionPolicy: the shared one, or one where it is switched on."""
+    if policy_api(control_plane):
+        return control_plane
+    plane = private_control_plane(controllers=False, flags=ALPHA)
+    assert policy_api(plane) == f"{GROUP}/v1alpha1"
+    return plane
+
+
+@contextlib.contextmanager
+def policy(plane: ControlPlane, namespace: str, expression: str, again: str = "Never") -> Iterator[None]:
+    """A policy for the pods of one namespace, in force; it also sets a label, by which one can tell."""
+    api, admin = policy_api(plane), plane.admin
+    mutations = [
+        {
+            "patchType": "ApplyConfiguration",
+            "applyConfiguration": {
+                "expression": 'Object{metadata: Object.metadata{labels: {"policy": "here"}}}'
+            },
+        },
+        {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}},
+    ]
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [rule], "namespaceSelector": selector},
+        "mutations": mutations,
+        "reinvocationPolicy": again,
+    }
+    paths = [at(f"mutatingadmission{word}", api=api) for word in ("policies", "policybindings")]
+    meta = {"metadata": {"name": namespace}}
+    probe = {"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+
+    def in_force() -> bool:
+        made = admin.create(at("pods", namespace), probe, dryRun="All").object
+        return bool(made["metadata"].get("labels", {}).get("policy") == "here")
+
+    admin.create(paths[0], {**meta, "spec": spec}).object  # noqa: B018 - raises
+    try:
+        admin.create(paths[1], {**meta, "spec": {"policyName": namespace}}).object  # noqa: B018 - raises
+        process.wait("the policy to be in force", in_force, 30)
+        yield
+    finally:
+        for path in reversed(paths):
+            admin.delete(f"{path}/{namespace}")
+
+
+def added(name: str) -> str:
+    """CEL that adds a container."""
+    value = f'Object.spec.containers{{name: "{name}", image: "s"}}'
+    return f'JSONPatch{{op: "add", path: "/spec/containers/-", value: {value}}}'
+
+
+@pytest.fixture
+def met(policed: ControlPlane, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Hall, str]]:
+    """Our webhook on that control plane, and a namespace there."""
+    shared = request.getfixturevalue("control_plane") is policed
+    namespace = policed.namespace("policed")
+    with contextlib.ExitStack() as held:
+        hall = (
+            request.getfixturevalue("hall")
+            if shared
+            else held.enter_context(standing(policed, tmp_path, "hall-policed"))
+        )
+        yield hall, namespace
+        policed.admin.delete(at("namespaces", name=namespace))
+
+
+def test_a_container_that_a_policy_adds_gets_its_identity_in_the_first_pass(met: tuple[Hall, str]) -> None:
+    hall, namespace = met
+    add = added("policy")
+
+    with policy(hall.plane, namespace, f"[{add}]"):
+        told = created(hall, namespace)
+
+    assert identity(told.pod, "app") == identity(told.pod, "policy") == WHOLE
+    assert_once(told.pod)
+    # policies come before webhooks; the second call is about the API server's own token, as above
+    assert told.calls == [(0, OURS, True), (1, OURS, False)]
+    assert told.counted == {"inject": 1, "skip": 1}
+
+
+def test_a_policy_that_answers_to_our_marker_is_followed(met: tuple[Hall, str]) -> None:
+    hall, namespace = met
+    add = added("reaction")
+    marked = "'cwii.dev/injected' in object.metadata.?annotations.orValue({})"
+    fresh = "!object.spec.containers.exists(c, c.name == 'reaction')"
+
+    with policy(hall.plane, namespace, f"{marked} && {fresh} ? [{add}] : []", again="IfNeeded"):
+        told = created(hall, namespace)
+
+    assert identity(told.pod, "app") == identity(told.pod, "reaction") == WHOLE
+    assert_once(told.pod)
+    assert told.calls == [(0, OURS, True), (1, OURS, True)]
+    assert told.counted == {"inject": 2}
+
+
+VARIABLES = {
+    "a role of its own is kept": ("AWS_ROLE_ARN", WHOLE, "kept, and used with the injected token"),
+    "a token of its own is left alone": (
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        ["AWS_WEB_IDENTITY_TOKEN_FILE"],
+        "aws identity left to it",
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", VARIABLES)
+def test_variables_that_a_policy_sets_count_like_the_users_own(met: tuple[Hall, str], sentence: str) -> None:
+    hall, namespace = met
+    variable, wanted, words = VARIABLES[sentence]
+    value = f'{{"name": "{variable}", "value": "theirs"}}'  # a list of typed objects makes v1.36.3 panic
+    env = f'[JSONPatch{{op: "add", path: "/spec/containers/0/env", value: [{value}]}}]'
+
+    with policy(hall.plane, namespace, env):
+        told = created(hall, namespace)
+
+    (app,) = told.pod["spec"]["containers"]
+    assert {"name": variable, "value": "theirs"} in app["env"]
+    assert sorted(identity(told.pod, "app")) == sorted(wanted)
+    assert any(f"container app sets {variable} itself: {words}" in warning for warning in told.warnings)

@@ -1,0 +1,121 @@
+"""Streams that hang, as a client meets them: at the start, in the middle, at the end; real servers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from vestibule import errors
+from vestibule.adapters.cluster.access import Access, Anonymous
+from vestibule.adapters.cluster.calls import Call
+from vestibule.adapters.cluster.client import Client
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+END = b"0\r\n\r\n"
+
+
+def chunk(text: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(text), text)
+
+
+def read(
+    serve: Serve, *, seconds: float, timeout: float
+) -> tuple[list[bytes], errors.VestibuleError | None, float]:
+    """The lines of one stream from a server, the error that ended it, and how long it took."""
+
+    async def conversation() -> tuple[list[bytes], errors.VestibuleError | None]:
+        over = asyncio.Event()
+
+        async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            await serve(reader, writer)
+            await over.wait()
+            writer.close()
+
+        server = await asyncio.start_server(accepted, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        client = Client(Access(f"http://127.0.0.1:{port}", None, Anonymous()), timeout=timeout)
+        lines: list[bytes] = []
+        try:
+            async with asyncio.timeout(20):
+                async for line in client.lines(Call("GET", "/"), seconds):
+                    lines.append(line)
+        except errors.VestibuleError as error:
+            return lines, error
+        else:
+            return lines, None
+        finally:
+            await client.close()
+            over.set()
+            server.close()
+            await server.wait_closed()
+
+    began = time.monotonic()
+    lines, error = asyncio.run(conversation())
+    return lines, error, time.monotonic() - began
+
+
+async def nothing(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
+    """Not even a head."""
+
+
+async def one_line(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(HEAD + chunk(b"one\n"))
+
+
+async def whole(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(HEAD + chunk(b"one\ntw") + chunk(b"o\n") + END)
+
+
+async def belated(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A backlog: lines go on beyond the end that was asked for, each soon after the one before."""
+    writer.write(HEAD)
+    for number in range(8):
+        writer.write(chunk(b"%d\n" % number))
+        await asyncio.sleep(0.1)
+    writer.write(END)
+
+
+def test_a_stream_that_ends_as_asked_is_read_to_its_end() -> None:
+    lines, error, _ = read(whole, seconds=10, timeout=10)
+
+    assert (lines, error) == ([b"", b"one", b"two"], None)
+
+
+def test_a_stream_that_is_never_opened_is_given_up() -> None:
+    lines, error, took = read(nothing, seconds=100, timeout=0.5)
+
+    assert (lines, str(error)) == ([], "the watch was not opened in 0.5 s")
+    assert took < 5
+
+
+def test_a_stream_that_falls_silent_is_given_up_soon_after_its_end() -> None:
+    lines, error, took = read(one_line, seconds=0.5, timeout=1.0)
+
+    assert lines == [b"", b"one"]
+    assert str(error).startswith("the watch was silent for")
+    assert 1.5 <= took < 6
+
+
+def test_a_stream_that_still_speaks_after_its_end_is_heard_out() -> None:
+    lines, error, _ = read(belated, seconds=0.1, timeout=5.0)
+
+    assert (lines, error) == ([b"", *(b"%d" % number for number in range(8))], None)
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(410, errors.Gone), (403, errors.Forbidden), (500, errors.Unavailable)]
+)
+def test_a_refused_stream_says_what_to_do(status: int, error: type[errors.VestibuleError]) -> None:
+    async def refuse(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        body = b'{"kind":"Status","message":"because"}'
+        writer.write(b"HTTP/1.1 %d No\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body))
+
+    raised = read(refuse, seconds=1, timeout=5)[1]
+
+    assert type(raised) is error
+    assert "because" in str(raised)

@@ -1,0 +1,123 @@
+"""A list that comes again: what it leaves out is forgotten, whole namespaces included, and told once each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from aiohttp import web
+
+from vestibule.adapters.cluster.access import Access, Static
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.ports import Event
+from vestibule.adapters.cluster.reflector import Reflector
+from vestibule.core.kinds import gvk
+
+Json = dict[str, Any]
+GONE = b'{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}\n'
+
+
+def account(namespace: str, name: str, role: str = "") -> Json:
+    annotations = {"cwii.dev/aws-role-arn": role} if role else {}
+    return {"metadata": {"namespace": namespace, "name": name, "annotations": annotations}}
+
+
+class Server:
+    """Speaks list and watch of one kind: pages as they are laid out, and watches that say 410 when told."""
+
+    def __init__(self, *pages: list[Json]) -> None:
+        self.pages = list(pages)
+        self.forget = asyncio.Event()
+        self.url = ""
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            number = int(request.query.get("continue", "0"))
+            following = str(number + 1) if number + 1 < len(self.pages) else ""
+            meta = {"resourceVersion": "7", "continue": following}
+            return web.json_response({"metadata": meta, "items": self.pages[number]})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await self.forget.wait()
+        self.forget.clear()
+        await response.write(GONE)
+        return response
+
+
+@asynccontextmanager
+async def serving(server: Server) -> AsyncIterator[Server]:
+    app = web.Application()
+    app.router.add_get("/api/v1/serviceaccounts", server.answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+async def listed(reflector: Reflector, times: int) -> None:
+    async with asyncio.timeout(10):
+        while reflector.lists < times:  # noqa: ASYNC110 - a reflector tells changes, not lists
+            await asyncio.sleep(0.01)
+
+
+async def relisted(before: list[list[Json]], after: list[list[Json]]) -> tuple[Reflector, list[Event]]:
+    """A reflector that has seen two lists, and what the second one told."""
+    told: list[Event] = []
+    async with serving(Server(*before)) as server:
+        client = Client(Access(server.url, None, Static("")))
+        reflector = Reflector(client, gvk.SERVICE_ACCOUNT, told.append)
+        task = asyncio.create_task(reflector.run())
+        try:
+            await listed(reflector, 1)
+            told.clear()
+            server.pages = after
+            server.forget.set()
+            await listed(reflector, 2)
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            await client.close()
+    return reflector, told
+
+
+def changes(told: list[Event]) -> set[tuple[str, str]]:
+    return {(event.change, f"{event.source.namespace}/{event.source.name}") for event in told}
+
+
+def test_a_second_list_tells_every_difference_once() -> None:
+    before = [[account("a", "stays"), account("a", "goes")], [account("a", "changes"), account("b", "goes")]]
+    after = [[account("a", "stays"), account("a", "changes", "new")], [account("c", "comes")]]
+    reflector, told = asyncio.run(relisted(before, after))
+
+    assert changes(told) == {
+        ("deleted", "a/goes"),
+        ("deleted", "b/goes"),
+        ("modified", "a/changes"),
+        ("added", "c/comes"),
+    }
+    assert len(told) == 4
+    assert len(reflector.store) == 3
+    assert sorted(reflector.store.namespaces()) == ["a", "c"]
+
+
+def test_a_second_list_that_is_the_same_tells_nothing() -> None:
+    same = [[account("a", "one"), account("b", "two")], [account("b", "three", "role")]]
+    reflector, told = asyncio.run(relisted(same, same))
+
+    assert told == []
+    assert len(reflector.store) == 3
+
+
+def test_a_second_list_that_is_empty_forgets_everything() -> None:
+    reflector, told = asyncio.run(relisted([[account("a", "one"), account("b", "two")]], [[]]))
+
+    assert changes(told) == {("deleted", "a/one"), ("deleted", "b/two")}
+    assert len(reflector.store) == 0
