@@ -48,9 +48,12 @@ def markdown(text: str) -> str:
 
 def type_words(hint: Any) -> str:
     """A type as people say it."""
-    names = {str: "text", bool: "true or false", int: "whole number", float: "number"}
+    names = {str: "text", bool: "true or false", int: "whole number", float: "number", Any: "table"}
     if hint in names:
         return names[hint]
+    if inspect.isclass(hint) and issubclass(hint, msgspec.Struct):
+        fields = [field.encode_name for field in msgspec.structs.fields(hint)]
+        return f"table with {', '.join(f'`{name}`' for name in fields)}"
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:
         return " or ".join(f"`{value}`" for value in arguments)
@@ -68,12 +71,14 @@ def value_words(value: Any) -> str:
     return "" if value is None else f"`{msgspec.json.encode(value).decode()}`"
 
 
-def sections() -> Iterator[tuple[str, type[msgspec.Struct]]]:
+def sections(
+    name: str = "", cls: type[msgspec.Struct] = config.Settings
+) -> Iterator[tuple[str, type[msgspec.Struct]]]:
     """Every section of the file by its name there, the top of the file first."""
-    yield "", config.Settings
-    for field in msgspec.structs.fields(config.Settings):
+    yield name, cls
+    for field in msgspec.structs.fields(cls):
         if inspect.isclass(field.type) and issubclass(field.type, msgspec.Struct):
-            yield field.encode_name, field.type
+            yield from sections(f"{name}.{field.encode_name}".lstrip("."), field.type)
 
 
 def section(name: str, cls: type[msgspec.Struct]) -> Iterator[str]:

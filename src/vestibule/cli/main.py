@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "webhook": "Serve admission reviews over HTTPS.",
     "inject": "Give the pods in manifests their identity, offline.",
     "explain": "Say what a pod gets, from which annotation on which object, and why not.",
+    "lint": "Find what is wrong with manifests before a cluster does.",
     "render": "Print what a cluster needs to run the webhook.",
 }
 

@@ -1,0 +1,1 @@
+"""Rules over manifests, before they reach a cluster. Pure."""
