@@ -44,7 +44,7 @@ KEYS: Final = frozenset(
 """Every key that means something, the ones we write included."""
 
 
-_WITH_SUFFIX: Final = frozenset(
+WITH_SUFFIX: Final = frozenset(
     {
         vocabulary.AWS_ROLE_ARN,
         vocabulary.AZ_CLIENT_ID,
@@ -67,7 +67,7 @@ def tell_unknown(found: levels.Levels) -> None:
     for level, key, value in found.items():
         if (
             key in KEYS
-            or _stem(key) in _WITH_SUFFIX
+            or _stem(key) in WITH_SUFFIX
             or not (key.startswith(vocabulary.CWII_PREFIX) or vocabulary.looks_like_ours(key))
         ):
             continue
