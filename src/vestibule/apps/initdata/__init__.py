@@ -1,0 +1,1 @@
+"""Building and looking at initdata."""

@@ -1,0 +1,46 @@
+"""Directories and files of initdata."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vestibule import errors
+from vestibule.core.initdata import document, lint
+from vestibule.core.initdata.document import Document, InitdataError
+
+
+def directory(path: Path, algorithm: str) -> Document:
+    """The document of all files in a directory; raises InvalidInput with what is wrong."""
+    try:
+        names = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        raise errors.InvalidInput(
+            errors.Problem(str(path), "", f"cannot be listed ({error.strerror}), want a directory of files")
+        ) from error
+    problems: list[errors.Problem] = []
+    files: dict[str, str] = {}
+    for entry in names:
+        try:
+            files[entry.name] = entry.read_bytes().decode()
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(errors.Problem(str(entry), "", f"cannot be read, want a text file: {error}"))
+    if not names:
+        problems.append(errors.Problem(str(path), "", "is empty, want aa.toml, cdh.toml or policy.rego"))
+    if problems:
+        raise errors.InvalidInput(*problems)
+    try:
+        built = document.build(files, algorithm)
+        lint.refuse_secrets(built)
+    except InitdataError as error:
+        raise errors.InvalidInput(errors.Problem(str(path), error.code, str(error))) from error
+    return built
+
+
+def read(place: str, text: str) -> Document:
+    """A document from an annotation's value, or from the TOML itself; raises InvalidInput."""
+    try:
+        if text.lstrip().startswith(("version", "algorithm", "#", "[")):
+            return document.parse(text)
+        return document.decode(text.removesuffix("\n") if place != "annotation" else text)
+    except InitdataError as error:
+        raise errors.InvalidInput(errors.Problem(place, error.code, str(error))) from error
