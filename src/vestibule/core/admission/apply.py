@@ -1,4 +1,4 @@
-"""Applies JSON patches (RFC 6902) made of ``add`` and ``replace``, the only operations we ever write.
+"""Applies JSON patches (RFC 6902) made of ``add``, ``replace`` and ``remove``, all that we ever write.
 
 Works in place on any nested mapping and list, a round-trip YAML document included. What does not apply raises
 ValueError and names the path; the API server would turn it into a rejected pod whatever the failure policy
@@ -42,13 +42,26 @@ def replace(document: Any, path: str, value: Any) -> None:
         target[int(last)] = value
 
 
+def remove(document: Any, path: str) -> None:
+    """One ``remove`` of what stands at the path."""
+    *parents, last = pointer.tokens(path) or [""]
+    target = document
+    for token in parents:
+        target = _step(target, token, path)
+    _step(target, last, path)
+    del target[last if isinstance(target, MutableMapping) else int(last)]
+
+
 def patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> None:
     """All operations in order; stops at the first that does not apply."""
     for operation in operations:
-        if operation.get("op") not in ("add", "replace"):
-            raise ValueError(f"patch operation {operation.get('op')!r} is neither 'add' nor 'replace'")
-        act = add if operation["op"] == "add" else replace
-        act(document, operation["path"], operation["value"])
+        op = operation.get("op")
+        if op == "remove":
+            remove(document, operation["path"])
+        elif op in ("add", "replace"):
+            (add if op == "add" else replace)(document, operation["path"], operation["value"])
+        else:
+            raise ValueError(f"patch operation {op!r} is none of 'add', 'replace' and 'remove'")
 
 
 def _step(target: Any, token: str, path: str) -> Any:

@@ -97,7 +97,7 @@ def unpack(packed: bytes) -> str:
     if reader.unused_data:
         raise InitdataError(
             "InitdataTrailingData",
-            f"has {len(reader.unused_data)} bytes behind the gzip data; some parsers read them, others do not",
+            f"has {len(reader.unused_data)} bytes behind the gzip data; some parsers read them, some do not",
         )
     try:
         return text.decode()

@@ -1,0 +1,204 @@
+"""``KataConfig`` and ``OSCWebhookConfig``, as far as they say something about pods.
+
+Fields that are not ours are ignored, so an object newer than us stays usable. What ``None`` means is said at
+each field: the API server fills defaults only where the object above them is present.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeVar
+
+import msgspec
+
+from vestibule import errors
+from vestibule.core.kinds.labels import Selector
+
+GROUP: Final = "kataconfiguration.openshift.io"
+HYPERVISOR: Final = "io.katacontainers.config.hypervisor."
+MEMORY_OVERHEAD: Final = f"{HYPERVISOR}memory_overhead"
+DEFAULT_VCPUS: Final = f"{HYPERVISOR}default_vcpus"
+DEFAULT_MEMORY: Final = f"{HYPERVISOR}default_memory"
+DEFAULT_GPUS: Final = f"{HYPERVISOR}default_gpus"
+INITDATA: Final = f"{HYPERVISOR}cc_init_data"
+LEGACY_INITDATA: Final = "io.katacontainers.config.runtime.cc_init_data"
+"""What Kata before 3.20 reads."""
+KERNEL_PARAMS: Final = f"{HYPERVISOR}kernel_params"
+VM_RESOURCE: Final = "kata.peerpods.io/vm"
+REMOTE: Final = "kata-remote"
+OVERHEAD_DEFAULT: Final = 350
+
+Policy = Literal["Fail", "Ignore"]
+T = TypeVar("T")
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel"):
+    """A part of an object; unknown fields are left to their owner."""
+
+
+class Reference(_Part, frozen=True):
+    """A ConfigMap key with initdata."""
+
+    namespace: str
+    name: str
+    key: str = "initdata"
+
+
+class Annotations(_Part, frozen=True):
+    """What Kata pods are annotated with."""
+
+    memory_overhead_mb: int | None = msgspec.field(default=None, name="memoryOverheadMB")
+    """MiB, 1 to 2048; 350 where the field is absent."""
+    default_vcpus: int | None = msgspec.field(default=None, name="defaultVCPUs")
+    initdata: str | None = None
+    initdata_from: Reference | None = None
+    initdata_annotation_key: Literal["hypervisor", "runtime"] = "hypervisor"
+    """``runtime`` for Kata before 3.20."""
+    custom: dict[str, str] = msgspec.field(default_factory=dict)
+    overwrite_policy: Literal["IfNotPresent", "Always"] = "IfNotPresent"
+    coco_runtime_classes: tuple[str, ...] = ("kata-cc*", REMOTE)
+    """Classes that get initdata; globs."""
+    exclude_namespaces: tuple[str, ...] = ()
+
+
+class ClassInjection(_Part, frozen=True):
+    """Which pods get a runtime class."""
+
+    enabled: bool = False
+    default_runtime_class: str = "kata"
+    namespace_selector: Selector | None = None
+    pod_selector: Selector | None = None
+    exclude_namespaces: tuple[str, ...] = ()
+
+
+class Profile(_Part, frozen=True):
+    """What the nodes of one class take: their ``enable_annotations``, and which runtime reads them."""
+
+    runtime: Literal["go", "rs"] = "go"
+    enable_annotations: tuple[str, ...] = ()
+
+
+class Confidential(_Part, frozen=True):
+    """Namespaces in which a tenant's own initdata and kernel parameters do not count."""
+
+    namespaces: tuple[str, ...] = ()
+    """Globs."""
+    action: Literal["Replace", "Refuse"] = "Replace"
+
+
+class Webhook(_Part, frozen=True):
+    """``spec.webhook``."""
+
+    enabled: bool = True
+    failure_policy: Policy = "Fail"
+    annotations: Annotations | None = None
+    runtime_class_injection: ClassInjection = ClassInjection()
+    runtime_profiles: dict[str, Profile] = msgspec.field(default_factory=dict)
+    enforce: Confidential = Confidential()
+    resource_mode: Literal["Zero", "Strip", ""] = ""
+    """How peer pods lose their resources; default ``Zero``, and ``Strip`` in ``strict``."""
+
+
+class _Spec(_Part, frozen=True):
+    enable_peer_pods: bool = False
+    webhook: Webhook | None = None
+
+
+class _Status(_Part, frozen=True):
+    runtime_classes: tuple[str, ...] = ()
+
+
+class _Meta(_Part, frozen=True):
+    name: str = ""
+    creation_timestamp: str = ""
+    deletion_timestamp: str | None = None
+
+
+class KataConfig(_Part, frozen=True):
+    """One KataConfig."""
+
+    metadata: _Meta = _Meta()
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The Kata classes it made."""
+        return self.status.runtime_classes if self.status else ()
+
+
+class Match(_Part, frozen=True):
+    """Which pods a rule is about; all conditions must hold."""
+
+    namespaces: tuple[str, ...] = ()
+    """Globs; none: all."""
+    namespace_selector: Selector | None = None
+    pod_selector: Selector | None = None
+    runtime_classes: tuple[str, ...] = ()
+    """None: every Kata class."""
+
+
+class Mutate(_Part, frozen=True):
+    """What a rule does."""
+
+    runtime_class_name: str = ""
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Rule(_Part, frozen=True):
+    """One rule."""
+
+    name: str = ""
+    match: Match = Match()
+    mutate: Mutate = Mutate()
+
+
+class _Rules(_Part, frozen=True):
+    rules: tuple[Rule, ...] = ()
+
+
+class RuleSet(_Part, frozen=True):
+    """One OSCWebhookConfig."""
+
+    metadata: _Meta = _Meta()
+    spec: _Rules = _Rules()
+
+
+class Class(_Part, frozen=True):
+    """A RuntimeClass, as far as it decides whether a pod can have it."""
+
+    metadata: _Meta = _Meta()
+    scheduling: dict[str, Any] | None = None
+
+    @property
+    def node_selector(self) -> Mapping[str, str]:
+        """Labels that its nodes have."""
+        return (self.scheduling or {}).get("nodeSelector") or {}
+
+
+def kata_config(obj: Mapping[str, Any]) -> KataConfig:
+    """A KataConfig from decoded data; raises InvalidInput."""
+    return _convert(obj, KataConfig, "KataConfig")
+
+
+def rule_set(obj: Mapping[str, Any]) -> RuleSet:
+    """An OSCWebhookConfig from decoded data; raises InvalidInput."""
+    return _convert(obj, RuleSet, "OSCWebhookConfig")
+
+
+def runtime_class(obj: Mapping[str, Any]) -> Class:
+    """A RuntimeClass from decoded data; raises InvalidInput."""
+    return _convert(obj, Class, "RuntimeClass")
+
+
+def _convert(obj: Mapping[str, Any], kind: type[T], name: str) -> T:
+    try:
+        return msgspec.convert(obj, kind)
+    except msgspec.ValidationError as error:
+        meta = obj.get("metadata")
+        place = f"{name} {meta.get('name', '') if isinstance(meta, Mapping) else ''}"
+        text, _, path = str(error).partition(" - at `")
+        raise errors.InvalidInput(
+            errors.Problem(place, path.rstrip("`").removeprefix("$").lstrip("."), text)
+        ) from error

@@ -1,0 +1,1 @@
+"""The sandbox of a pod: runtime class, Kata annotations, peer-pod sizing."""

@@ -1,0 +1,142 @@
+"""What the administrator said about sandboxes, compiled once per change.
+
+Settings come from the oldest KataConfig that is not being deleted, classes from all of them; rules come from
+every OSCWebhookConfig, by name and then by position. Without a KataConfig, or with ``enabled: false``, there
+is no world, and pods pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from vestibule.core.initdata import document
+from vestibule.core.initdata.document import InitdataError
+from vestibule.core.kinds import kata
+from vestibule.core.kinds.kata import Class, KataConfig, Rule, RuleSet, Webhook
+
+ALWAYS_OUT: Final = ("kube-system", "kube-public", "kube-node-lease", "openshift", "openshift-*")
+"""Namespaces that no setting brings in."""
+_GLOB: Final = re.compile(r"[a-z0-9*?]([-a-z0-9*?]*[a-z0-9*?])?")
+
+
+def is_glob(text: str) -> bool:
+    """Whether the text is a pattern for names of namespaces: ``*`` any run, ``?`` one character."""
+    return len(text) <= 253 and _GLOB.fullmatch(text) is not None
+
+
+def glob(pattern: str, text: str) -> bool:
+    """Whether the whole text fits; linear for any number of stars."""
+    spot = at = mark = 0
+    star = -1
+    while spot < len(text):
+        if at < len(pattern) and pattern[at] in (text[spot], "?") and pattern[at] != "*":
+            at, spot = at + 1, spot + 1
+        elif at < len(pattern) and pattern[at] == "*":
+            star, mark, at = at, spot, at + 1
+        elif star >= 0:
+            mark += 1
+            spot, at = mark, star + 1
+        else:
+            return False
+    return pattern[at:].strip("*") == ""
+
+
+def any_glob(patterns: Sequence[str], text: str) -> bool:
+    """Whether one of them fits."""
+    return any(glob(pattern, text) for pattern in patterns)
+
+
+class NamedRule(NamedTuple):
+    """A rule and where it stands."""
+
+    where: str
+    rule: Rule
+
+
+class World:
+    """Everything that decides about sandboxes."""
+
+    def __init__(
+        self,
+        configs: Sequence[KataConfig],
+        rules: Sequence[RuleSet] = (),
+        *,
+        classes: Mapping[str, Class] | None = None,
+        own_namespace: str = "",
+        strict: bool = False,
+    ) -> None:
+        alive = [config for config in configs if config.metadata.deletion_timestamp is None]
+        alive.sort(key=lambda config: (config.metadata.creation_timestamp, config.metadata.name))
+        self.strict = strict
+        self.several = len(alive) > 1
+        self._config = alive[0] if alive else None
+        self.kata_classes = frozenset(name for config in alive for name in config.classes)
+        self.classes = classes or {}
+        self._out = (*ALWAYS_OUT, own_namespace) if own_namespace else ALWAYS_OUT
+        self.rules = tuple(
+            NamedRule(f"OSCWebhookConfig {found.metadata.name}, rule {rule.name}", rule)
+            for found in sorted(rules, key=lambda found: found.metadata.name)
+            for rule in found.spec.rules
+        )
+
+    @property
+    def webhook(self) -> Webhook:
+        """``spec.webhook`` in force."""
+        spec = self._config.spec if self._config else None
+        return spec.webhook if spec and spec.webhook else Webhook()
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is to be done at all."""
+        spec = self._config.spec if self._config else None
+        return spec is not None and spec.webhook is not None and spec.webhook.enabled
+
+    @property
+    def peer_pods(self) -> bool:
+        """Whether peer pods are sized."""
+        spec = self._config.spec if self._config else None
+        return bool(spec and spec.enable_peer_pods)
+
+    @property
+    def zeroes(self) -> bool:
+        """Whether peer pods get explicit zeros in place of nothing."""
+        mode = self.webhook.resource_mode
+        return mode == "Zero" or (not mode and not self.strict)
+
+    def excluded(self, namespace: str) -> bool:
+        """Whether a namespace is never touched."""
+        return any_glob(self._out, namespace)
+
+    @cached_property
+    def initdata_error(self) -> InitdataError | None:
+        """What is wrong with the initdata that pods would get."""
+        annotations = self.webhook.annotations
+        if annotations is None or annotations.initdata is None:
+            return None
+        try:
+            document.decode(annotations.initdata)
+        except InitdataError as error:
+            return error
+        return None
+
+    def enabled_on(self, runtime_class: str, key: str) -> bool:
+        """Whether the nodes of a class take an annotation; where nobody says, they do.
+
+        Entries are regular expressions that may match anywhere in the name behind the prefix; one that is
+        none is skipped by the Go runtime and spoils the whole list for the other.
+        """
+        profile = self.webhook.runtime_profiles.get(runtime_class)
+        if profile is None or not key.startswith(kata.HYPERVISOR):
+            return True
+        name = key.removeprefix(kata.HYPERVISOR)
+        found = False
+        for entry in profile.enable_annotations:
+            try:
+                found = found or re.search(entry, name) is not None
+            except re.error:
+                if profile.runtime == "rs":
+                    return False
+        return found

@@ -1,0 +1,180 @@
+"""The osc family: sandboxes (twice), validation, the webhook configuration, and initdata."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from vestibule import errors
+from vestibule.core.initdata import document, lint, measure
+from vestibule.core.initdata.document import InitdataError
+from vestibule.core.kinds import kata
+from vestibule.core.mutation.sandbox import decision, laying, registration, validation
+from vestibule.core.mutation.sandbox.world import World
+
+Json = dict[str, Any]
+
+
+def check(vector: Json) -> list[str]:
+    """Everything in which we differ from the case."""
+    run = {None: _admission, "validate": _validate, "reconcile": _reconcile, "initdata": _initdata}
+    return run[vector.get("kind")](_repeated(vector))
+
+
+def _repeated(value: Any) -> Any:
+    if isinstance(value, dict):
+        if "$repeat" in value:
+            text, times = value["$repeat"]
+            return text * times
+        return {key: _repeated(child) for key, child in value.items()}
+    return [_repeated(child) for child in value] if isinstance(value, list) else value
+
+
+def world(vector: Json) -> World:
+    """The world of a case; profiles stand beside the KataConfigs there."""
+    configs = copy.deepcopy(vector["kataConfigs"])
+    for config in configs:
+        webhook = (config.get("spec") or {}).get("webhook")
+        if webhook is not None and vector.get("runtimeProfiles"):
+            webhook["runtimeProfiles"] = vector["runtimeProfiles"]
+    classes = [kata.runtime_class(one) for one in vector.get("runtimeClasses", [])]
+    return World(
+        [kata.kata_config(config) for config in configs],
+        [kata.rule_set(rules) for rules in vector["oscWebhookConfigs"]],
+        classes={one.metadata.name: one for one in classes},
+        own_namespace="vestibule-system",
+        strict=vector.get("mode", "strict") == "strict",
+    )
+
+
+def _admission(vector: Json) -> list[str]:
+    expect, pod = vector["expect"], vector["pod"]
+    found = world(vector)
+    namespace = vector["namespace"]["metadata"]
+    if vector.get("operation", "CREATE") != "CREATE":
+        return [] if expect["changed"] is False else ["only CREATE is mutated"]
+
+    def decide(one: Json) -> tuple[decision.Sandbox, Json]:
+        sandbox = decision.decide(one, namespace["name"], namespace.get("labels") or {}, found)
+        return sandbox, laying.applied(one, sandbox)
+
+    sandbox, after = decide(pod)
+    problems: list[str] = []
+
+    def same(what: str, got: Any, want: Any) -> None:
+        if got != want:
+            problems.append(f"{what}: got {got!r}, want {want!r}")
+
+    same("allowed", sandbox.refusal is None, expect["allowed"])
+    if not expect["allowed"]:
+        same("denyReason", sandbox.refusal and sandbox.refusal.code, expect["denyReason"])
+        return problems
+    same("changed", after != pod, expect["changed"])
+    same("runtimeClassName", after["spec"].get("runtimeClassName"), expect["runtimeClassName"])
+    same("annotations", after["metadata"].get("annotations") or {}, expect["annotations"])
+    if "labels" in expect:
+        same("labels", after["metadata"].get("labels") or {}, expect["labels"])
+    same("warnings", sorted({told.code for told in sandbox.told}), sorted(expect.get("warnings", [])))
+    for field in ("containers", "initContainers"):
+        if field in expect:
+            same(field, [one.get("resources") or {} for one in after["spec"][field]], expect[field])
+    for path in expect.get("untouched", []):
+        same(path, _at(after, path), _at(pod, path))
+    for path in expect.get("absent", []):
+        same(path, _at(after, path), None)
+    again, twice = decide(after)
+    same("second pass", twice, after)
+    same("second pass allowed", again.refusal, None)
+    return problems
+
+
+def _at(value: Any, path: str) -> Any:
+    for step in path.split("/")[1:]:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _validate(vector: Json) -> list[str]:
+    wrong: list[Json] = []
+    try:
+        for config in vector["kataConfigs"]:
+            wrong += [
+                {"path": one.path, "code": one.code}
+                for one in validation.kata_config(kata.kata_config(config))
+            ]
+        sets = [kata.rule_set(one) for one in vector["oscWebhookConfigs"]]
+        for found in validation.rule_sets(sets).values():
+            wrong += [{"path": one.path, "code": one.code} for one in found]
+    except errors.InvalidInput as error:
+        wrong += [{"path": problem.field, "code": "Type"} for problem in error.problems]
+    expect = vector["expect"]
+    got = {"valid": not wrong, "errors": wrong}
+    want = {"valid": expect["valid"], "errors": expect.get("errors", [])}
+    return [] if got == want else [f"got {got}, want {want}"]
+
+
+def _reconcile(vector: Json) -> list[str]:
+    expect = vector["expect"]["mutatingWebhookConfiguration"]
+    wanted = registration.desired(world(vector), name="00-vestibule", namespace="vestibule-system")
+    if not expect["present"]:
+        return [] if wanted is None else ["a configuration where none is wanted"]
+    if wanted is None:
+        return ["no configuration"]
+    problems = []
+    existing = vector.get("existing")
+    for entry in registration.merged(wanted, existing.get("caBundle", "") if existing else "")["webhooks"]:
+        rule = entry["rules"][0]
+        got = {
+            "failurePolicy": entry["failurePolicy"],
+            "reinvocationPolicy": entry["reinvocationPolicy"],
+            "sideEffects": entry["sideEffects"],
+            "operations": rule["operations"],
+            "resources": rule["resources"],
+            "matchPolicy": entry["matchPolicy"],
+            "admissionReviewVersions": entry["admissionReviewVersions"],
+            "caBundle": entry["clientConfig"].get("caBundle"),
+        }
+        problems += [
+            f"{key}: got {got[key]!r}, want {value!r}"
+            for key, value in expect.items()
+            if key != "present" and got[key] != value
+        ]
+    return problems
+
+
+def _initdata(vector: Json) -> list[str]:
+    given, expect = vector["input"], vector["expect"]
+    try:
+        if "annotation" in given:
+            found = document.decode(given["annotation"])
+        elif "toml" in given:
+            found = document.parse(given["toml"])
+        else:
+            found = document.build(given["files"], given["algorithm"])
+    except InitdataError as error:
+        return [] if expect.get("code") == error.code and not expect["valid"] else [f"{error.code}: {error}"]
+    if expect.get("valid") is False:
+        return [f"valid, want {expect['code']}"]
+    measured = measure.measured(found)
+    got = {
+        "valid": True,
+        "toml": found.text,
+        "digestHex": measured.digest,
+        "snpHostDataBase64": measured.snp_host_data,
+        "tdxMrConfigIdBase64": measured.tdx_mr_config_id,
+        "ccaPersonalizationBase64": measured.cca_personalization,
+        "vtpmPcr8Hex": measured.vtpm_pcr8,
+        "algorithm": found.algorithm,
+        "version": found.version,
+        "keys": sorted(found.data),
+        "warnings": [one.code for one in lint.warnings(found) if one.code != "DigestCut"],
+        "roundTrip": document.decode(document.encode(found.text)) == found,
+    }
+    problems = [
+        f"{key}: got {got[key]!r}, want {want!r}"
+        for key, want in expect.items()
+        if key != "digestDiffersFrom" and got[key] != want
+    ]
+    if expect.get("digestDiffersFrom") == measured.digest:
+        problems.append("the digest does not differ")
+    return problems
