@@ -29,7 +29,7 @@ def handler() -> Callable[[bytes], bytes]:
         verdict = pipeline.early(request, policy)
         if verdict is None and request.object is not None:
             facts = crowd.facts(request, request.object, policy.rules, time.perf_counter())
-            verdict = pipeline.decide(request, facts, policy)
+            verdict = pipeline.decide(request, facts, policy, body)
         if verdict is None:
             raise Unavailable("a review of the bench holds no pod")
         return reviews.encode(review, verdict)

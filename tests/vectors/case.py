@@ -100,15 +100,20 @@ def ask(
     """Send a pod through the handler and apply what comes back."""
     handler, recorder = handler_of(cluster, settings)
     before = len(cluster.applied)
-    sent = copy.deepcopy(pod)
-    response = post(handler, review(sent, dry_run=dry_run, namespace=namespace, **request))
+    found = through(handler, recorder, pod, dry_run=dry_run, namespace=namespace, **request)
+    return found._replace(applied=cluster.applied[before:])
+
+
+def through(handler: Handler, recorder: Recorder, pod: Json, **request: Any) -> Answer:
+    """Send a pod through this handler and apply what comes back."""
+    response = post(handler, review(copy.deepcopy(pod), **request))
     if response.status != 200:
         raise AssertionError(f"HTTP {response.status}: {response.body.decode()}")
     answer = json.loads(response.body)["response"]
     operations = json.loads(base64.b64decode(answer["patch"])) if "patch" in answer else []
     mutated = copy.deepcopy(pod)
     apply.patch(mutated, operations)
-    return Answer(answer, recorder.verdicts[-1], operations, mutated, cluster.applied[before:])
+    return Answer(answer, recorder.verdicts[-1], operations, mutated, [])
 
 
 def cluster_of(objects: list[Json | None], faults: Mapping[str, int] | None = None) -> MemoryCluster:

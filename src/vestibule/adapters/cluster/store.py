@@ -22,6 +22,7 @@ class _Meta(msgspec.Struct, gc=False, rename="camel"):
     uid: str = ""
     resource_version: str = ""
     annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
     owner_references: list[OwnerRef] | None = None
 
 
@@ -44,6 +45,7 @@ def source(kind: Kind, item: Item) -> Source:
         meta.uid if owned else "",
         Annotations(kept) if kept else NO_ANNOTATIONS,
         tuple(meta.owner_references) if owned and meta.owner_references else (),
+        Annotations(meta.labels) if kind is gvk.NAMESPACE and meta.labels else NO_ANNOTATIONS,
     )
 
 

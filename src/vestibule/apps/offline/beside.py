@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from vestibule.adapters.cluster import entity
 from vestibule.adapters.cluster.manifests import DirectoryCluster
 from vestibule.adapters.cluster.memory import MemoryCluster
 from vestibule.apps.offline.documents import File
 from vestibule.apps.webhook.supplements import Supplements
-from vestibule.core.kinds import config, identitypolicy
+from vestibule.core.kinds import config, gvk, identitypolicy
 from vestibule.core.mutation.policy import Policy, compile_policy
 
 
@@ -26,9 +26,24 @@ def policy(settings: config.Settings, cluster: Any, files: Sequence[File]) -> Po
         if isinstance(obj, dict) and obj.get("kind") == identitypolicy.KIND
     ]
     if not isinstance(cluster, DirectoryCluster | MemoryCluster):
-        return compile_policy(settings, own)
-    supplements = Supplements(cluster)
+        cluster = MemoryCluster()
+    beside = MemoryCluster(
+        [obj for kind in _BESIDE for obj in cluster.objects(kind)]
+        + [obj for file in files for document in file.documents for obj in _kinds(document.value)]
+    )
+    supplements = Supplements(beside)
     asyncio.run(supplements.look(settings))
     names = {(obj.get("metadata") or {}).get("name") for obj in own}
     there = [obj for obj in supplements.objects if (obj.get("metadata") or {}).get("name") not in names]
-    return compile_policy(supplements.applied(settings), [*own, *there])
+    whole = supplements.applied(settings)
+    return compile_policy(whole, [*own, *there], supplements.world(whole))
+
+
+_BESIDE: Final = (
+    gvk.CONFIG_MAP, gvk.IDENTITY_POLICY, gvk.KATA_CONFIG, gvk.OSC_WEBHOOK_CONFIG, gvk.RUNTIME_CLASS,
+)  # fmt: skip
+
+
+def _kinds(value: Any) -> list[dict[str, Any]]:
+    kinds = {kind.kind for kind in _BESIDE} - {"IdentityPolicy"}
+    return [obj for _, obj in entity.flattened(value) if isinstance(obj, dict) and obj.get("kind") in kinds]

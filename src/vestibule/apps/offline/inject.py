@@ -133,7 +133,8 @@ async def _run(
 
 async def decide(template: Template, cluster: Readable, policy: Policy) -> Verdict:
     """The verdict about one pod. Raises MalformedReview, and LookupFailed or Forbidden for a failed read."""
-    request = reviews.decode(_review(template)).request
+    body = _review(template)
+    request = reviews.decode(body).request
     verdict = pipeline.early(request, policy)
     if verdict is not None or request.object is None:
         return verdict or pipeline.failed(policy)
@@ -141,7 +142,7 @@ async def decide(template: Template, cluster: Readable, policy: Policy) -> Verdi
         facts = await gather.facts(request, request.object, policy.rules, cluster, cluster)
     except (Unavailable, Forbidden) as error:
         return pipeline.failed(policy, error)
-    return pipeline.decide(request, facts, policy)
+    return pipeline.decide(request, facts, policy, body)
 
 
 def _review(template: Template) -> bytes:

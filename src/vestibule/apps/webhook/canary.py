@@ -62,7 +62,7 @@ _FACTS = Facts(
 def problem(policy: Policy) -> str:
     """Empty when the canned pod gets every identity that is switched on; else what went wrong."""
     review = reviews.decode(_REVIEW)
-    verdict = pipeline.decide(review.request, _FACTS, policy)
+    verdict = pipeline.decide(review.request, _FACTS, policy, _REVIEW)
     wanted = _enabled(policy.settings)
     if set(verdict.providers) != wanted or bool(verdict.patch) != bool(wanted):
         return f"a canned pod got {','.join(verdict.providers) or 'nothing'}, want {','.join(sorted(wanted))}"

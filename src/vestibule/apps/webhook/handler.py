@@ -85,18 +85,18 @@ class Handler:
             try:
                 facts = self._crowd.facts(request, pod, policy.rules, started)
             except Unread:
-                return self._on_miss(review, pod, policy, started)
-            verdict = pipeline.decide(request, facts, policy)
+                return self._on_miss(review, pod, policy, started, body)
+            verdict = pipeline.decide(request, facts, policy, body)
             if verdict.effects and not request.dry_run:
                 return self._write(review, verdict, policy, started)
         return self._encode(review, verdict, policy, started)
 
-    async def _on_miss(self, review: Review, pod: Pod, policy: Policy, started: float) -> bytes:
+    async def _on_miss(self, review: Review, pod: Pod, policy: Policy, started: float, body: bytes) -> bytes:
         try:
             facts = await gather.facts(review.request, pod, policy.rules, self._cache, self._reader)
         except (errors.Unavailable, errors.Forbidden) as error:
             return self._encode(review, pipeline.failed(policy, error), policy, started)
-        verdict = pipeline.decide(review.request, facts, policy)
+        verdict = pipeline.decide(review.request, facts, policy, body)
         if verdict.effects and not review.request.dry_run:
             return await self._write(review, verdict, policy, started)
         return self._encode(review, verdict, policy, started)

@@ -61,7 +61,8 @@ class Policies:
     def _compile(self) -> None:
         before = self._policy.broken
         settings = self._supplements.applied(self._watched.settings)
-        self._policy = compile_policy(settings, self._supplements.objects)
+        world = self._supplements.world(settings)
+        self._policy = compile_policy(settings, self._supplements.objects, world)
         for problem in self._policy.broken:
             if problem not in before:
                 logger.warning("left out", extra={"place": problem.place, "problem": str(problem)})

@@ -17,8 +17,10 @@ import msgspec
 
 from vestibule import errors
 from vestibule.adapters.cluster.ports import Objects
+from vestibule.apps.webhook.sandboxes import Sandboxes
 from vestibule.core.kinds import azwi, config, gvk
 from vestibule.core.kinds.eks import Identity, Role
+from vestibule.core.mutation.sandbox.world import World
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +39,7 @@ class Supplements:
         self._version = ""
         self.objects: tuple[Mapping[str, Any], ...] = ()
         """The IdentityPolicies of the cluster."""
+        self._sandboxes = Sandboxes(cluster)
         self.problems: dict[str, str] = {}
         """What could not be read or used, by where it stands."""
         self._read: set[str] = set()
@@ -64,7 +67,7 @@ class Supplements:
 
     async def look(self, settings: config.Settings) -> bool:
         """Look at everything once; whether something changed. Never raises for what stands there."""
-        before = (self._associations, self._mapping, self._version, self.objects)
+        before = self._state()
         wanted = self._wanted(settings)
         self.problems = {}
         if "containerCredentials.file" in wanted:
@@ -73,6 +76,7 @@ class Supplements:
             ("mappingConfigMap", self._look_at_mapping),
             ("identityPolicies", self._look_at_policies),
             ("version", self._look_at_version),
+            ("sandbox", self._look_at_sandbox),
         ):
             if what in wanted:
                 try:
@@ -81,7 +85,14 @@ class Supplements:
                 except (errors.Unavailable, errors.Forbidden) as error:
                     self.problems[what] = str(error)
         self._tell()
-        return before != (self._associations, self._mapping, self._version, self.objects)
+        return before != self._state()
+
+    def _state(self) -> tuple[object, ...]:
+        return (self._associations, self._mapping, self._version, self.objects, self._sandboxes.state())
+
+    def world(self, settings: config.Settings) -> World | None:
+        """What is said about sandboxes; objects that cannot be used are left out and told."""
+        return self._sandboxes.world(settings, self.problems) if settings.sandbox.enabled else None
 
     @staticmethod
     def _wanted(settings: config.Settings) -> set[str]:
@@ -93,6 +104,8 @@ class Supplements:
                 wanted.add("mappingConfigMap")
         if settings.identity_policies:
             wanted.add("identityPolicies")
+        if settings.sandbox.enabled:
+            wanted.add("sandbox")
         if "azwi" in settings.vocabularies and not settings.azwi.kubernetes_version:
             wanted.add("version")
         return wanted
@@ -137,6 +150,10 @@ class Supplements:
     async def _look_at_policies(self, settings: config.Settings) -> None:
         del settings
         self.objects = tuple(await self._cluster.listing(gvk.IDENTITY_POLICY))
+
+    async def _look_at_sandbox(self, settings: config.Settings) -> None:
+        del settings
+        await self._sandboxes.look()
 
     async def _look_at_version(self, settings: config.Settings) -> None:
         del settings

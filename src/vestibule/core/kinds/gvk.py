@@ -38,6 +38,11 @@ DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets")
 JOB = Kind("batch", "v1", "Job", "jobs")
 CRON_JOB = Kind("batch", "v1", "CronJob", "cronjobs")
 IDENTITY_POLICY = Kind("vestibule.dev", "v1alpha1", "IdentityPolicy", "identitypolicies", namespaced=False)
+KATA_CONFIG = Kind("kataconfiguration.openshift.io", "v1", "KataConfig", "kataconfigs", namespaced=False)
+OSC_WEBHOOK_CONFIG = Kind(
+    "kataconfiguration.openshift.io", "v1alpha1", "OSCWebhookConfig", "oscwebhookconfigs", namespaced=False
+)
+RUNTIME_CLASS = Kind("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", namespaced=False)
 
 KNOWN: tuple[Kind, ...] = (
     NAMESPACE,
@@ -51,6 +56,9 @@ KNOWN: tuple[Kind, ...] = (
     JOB,
     CRON_JOB,
     IDENTITY_POLICY,
+    KATA_CONFIG,
+    OSC_WEBHOOK_CONFIG,
+    RUNTIME_CLASS,
 )
 BY_KIND: dict[str, Kind] = {kind.kind: kind for kind in KNOWN}
 """By the kind's name alone; names are unique among the kinds we know."""

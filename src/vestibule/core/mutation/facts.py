@@ -76,6 +76,8 @@ class Source(msgspec.Struct, frozen=True, gc=False):
     uid: str = ""
     annotations: Annotations = NO_ANNOTATIONS
     owners: tuple[OwnerRef, ...] = ()
+    labels: Annotations = NO_ANNOTATIONS
+    """Those of a namespace, by which sandboxes are chosen; of other kinds none are kept."""
 
     @property
     def level(self) -> LevelName:
@@ -119,7 +121,15 @@ def source(obj: Mapping[str, Any]) -> Source:
         uid=_text(meta, "uid"),
         annotations=Annotations(kept) if kept else NO_ANNOTATIONS,
         owners=owner_refs(meta.get("ownerReferences")),
+        labels=_labels(meta) if kind == "Namespace" else NO_ANNOTATIONS,
     )
+
+
+def _labels(meta: Mapping[str, Any]) -> Annotations:
+    found = meta.get("labels")
+    if not isinstance(found, Mapping) or not found:
+        return NO_ANNOTATIONS
+    return Annotations({k: v for k, v in found.items() if isinstance(k, str) and isinstance(v, str)})
 
 
 def owner_refs(raw: object) -> tuple[OwnerRef, ...]:

@@ -13,6 +13,7 @@ from vestibule.core.mutation import exclusions, needs
 from vestibule.core.mutation.facts import Facts
 from vestibule.core.mutation.identity import stage
 from vestibule.core.mutation.policy import Policy
+from vestibule.core.mutation.sandbox import stage as sandboxes
 
 FAILED = "mutation failed"
 """The original's whole explanation, kept where the original is asked for."""
@@ -40,11 +41,14 @@ def early(request: Request, policy: Policy) -> verdicts.Verdict | None:
     return None
 
 
-def decide(request: Request, facts: Facts, policy: Policy) -> verdicts.Verdict:
-    """The verdict over a pod, given what was read for it; ``early`` has passed."""
+def decide(request: Request, facts: Facts, policy: Policy, body: bytes) -> verdicts.Verdict:
+    """The verdict over a pod, given what was read for it; ``early`` has passed. ``body`` is the review."""
     if request.object is None:
         raise errors.MalformedReview(422, "is missing, want a Pod", "request.object")
-    return stage.run(request.object, facts, policy)
+    verdict = stage.run(request.object, facts, policy)
+    if policy.sandbox is None:
+        return verdict
+    return sandboxes.run(verdict, request, body, facts, policy.sandbox, tell=policy.rules.tell)
 
 
 def failed(policy: Policy, error: Exception | None = None) -> verdicts.Verdict:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from vestibule.core.kinds import identitypolicy
-from vestibule.core.kinds.gvk import IDENTITY_POLICY, Kind
+from vestibule.core.kinds import identitypolicy, kata, labels
+from vestibule.core.kinds.gvk import IDENTITY_POLICY, KATA_CONFIG, OSC_WEBHOOK_CONFIG, Kind
 from vestibule.core.native import schema
 
 Object = dict[str, Any]
@@ -27,16 +27,120 @@ def identity_policy() -> Object:
     )
 
 
-def _definition(kind: Kind, about: str, spec: Object, columns: list[Object], short: list[str]) -> Object:
+def sandboxes() -> list[Object]:
+    """KataConfig, with the fields it always had and ``spec.webhook``, and OSCWebhookConfig."""
+    return [_kata_config(), _osc_webhook_config()]
+
+
+_NODES: Final = (
+    "installed", "installing", "waitingToInstall", "failedToInstall", "uninstalling", "waitingToUninstall",
+    "failedToUninstall",
+)  # fmt: skip
+
+
+def _kata_config() -> Object:
+    webhook = schema.structural(kata.Webhook)
+    annotations = webhook["properties"]["annotations"]["properties"]
+    annotations["memoryOverheadMB"] |= {"minimum": 1, "maximum": 2048, "default": kata.OVERHEAD_DEFAULT}
+    annotations["defaultVCPUs"] |= {"minimum": 1}
+    webhook["properties"]["enabled"]["default"] = True
+    webhook["properties"]["failurePolicy"] |= {"enum": ["Fail", "Ignore"], "default": "Fail"}
+    spec = {
+        "type": "object",
+        "nullable": True,
+        "required": ["checkNodeEligibility"],
+        "properties": {
+            "checkNodeEligibility": {"type": "boolean", "default": False},
+            "enablePeerPods": {"type": "boolean", "default": False},
+            "kataConfigPoolSelector": {**schema.structural(labels.Selector), "nullable": True},
+            "logLevel": {"type": "string", "default": "info"},
+            "webhook": webhook,
+        },
+    }
+    text = {"type": "string"}
+    condition = {
+        "type": "object",
+        "required": ["lastTransitionTime", "message", "reason", "status", "type"],
+        "properties": {
+            "lastTransitionTime": {"type": "string", "format": "date-time"},
+            **{name: text for name in ("message", "reason", "status", "type")},
+            "observedGeneration": {"type": "integer", "format": "int64"},
+        },
+    }
+    names = {"type": "array", "items": text}
+    nodes = {"nodeCount": {"type": "integer"}, "readyNodeCount": {"type": "integer"}}
+    status = {
+        "type": "object",
+        "properties": {
+            "conditions": {"type": "array", "items": condition},
+            "kataNodes": {"type": "object", "properties": {**nodes, **dict.fromkeys(_NODES, names)}},
+            "runtimeClasses": names,
+            "waitingForMcoToStart": {"type": "boolean"},
+        },
+    }
+    progress = ".status.conditions[?(@.type=='InProgress')].status"
+    columns = [
+        {"name": "InProgress", "type": "string", "jsonPath": progress},
+        {"name": "Completed", "type": "integer", "jsonPath": ".status.kataNodes.readyNodeCount"},
+        {"name": "Total", "type": "integer", "jsonPath": ".status.kataNodes.nodeCount"},
+        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    ]
+    return _definition(KATA_CONFIG, "Where and how Kata runs.", spec, columns, [], status)
+
+
+def _osc_webhook_config() -> Object:
+    rules = schema.structural(kata.RuleSet)["properties"]["spec"]
+    listed = rules["properties"]["rules"]
+    listed["maxItems"] = _MOST_RULES
+    listed["items"]["required"] = ["mutate", "name"]
+    listed["items"]["properties"]["name"] |= {"minLength": 1, "maxLength": 63}
+    listed["x-kubernetes-list-type"] = "map"
+    listed["x-kubernetes-list-map-keys"] = ["name"]
+    mutate = listed["items"]["properties"]["mutate"]
+    mutate["x-kubernetes-validations"] = [
+        {
+            "rule": "has(self.runtimeClassName) || has(self.annotations) || has(self.labels)",
+            "message": "changes nothing, want runtimeClassName, annotations or labels",
+        }
+    ]
+    status = {
+        "type": "object",
+        "properties": {
+            "observedGeneration": {"type": "integer", "format": "int64"},
+            "conditions": {
+                "type": "array",
+                "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+            },
+        },
+    }
+    columns = [
+        {"name": "Rules", "type": "string", "jsonPath": ".spec.rules[*].name"},
+        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    ]
+    return _definition(OSC_WEBHOOK_CONFIG, "Rules for sandboxes.", rules, columns, [], status)
+
+
+_MOST_RULES: Final = 256
+
+
+def _definition(
+    kind: Kind,
+    about: str,
+    spec: Object,
+    columns: list[Object],
+    short: list[str],
+    status: Object | None = None,
+) -> Object:
     whole = {
         "type": "object",
         "description": about,
-        "required": ["spec"],
+        "required": [] if spec.get("nullable") else ["spec"],
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
             "spec": spec,
+            **({"status": status} if status else {}),
         },
     }
     return {
@@ -51,7 +155,7 @@ def _definition(kind: Kind, about: str, spec: Object, columns: list[Object], sho
                 "listKind": f"{kind.kind}List",
                 "plural": kind.plural,
                 "singular": kind.kind.lower(),
-                "shortNames": short,
+                **({"shortNames": short} if short else {}),
             },
             "versions": [
                 {
@@ -60,6 +164,7 @@ def _definition(kind: Kind, about: str, spec: Object, columns: list[Object], sho
                     "storage": True,
                     "schema": {"openAPIV3Schema": whole},
                     "additionalPrinterColumns": columns,
+                    **({"subresources": {"status": {}}} if status else {}),
                 }
             ],
         },

@@ -33,6 +33,7 @@ def objects(settings: Settings) -> list[Object]:
     rendered = [
         _namespace(settings),
         *([crds.identity_policy()] if settings.identity_policies else []),
+        *(crds.sandboxes() if settings.sandbox.enabled else []),
         *rbac.objects(settings),
         *([] if install.settings else [_settings_map(settings)]),
         *certificate,

@@ -30,6 +30,15 @@ def rules(settings: Settings) -> list[Object]:
         beside.append(
             {"apiGroups": [gvk.IDENTITY_POLICY.group], "resources": ["identitypolicies"], "verbs": ["list"]}
         )
+    if settings.sandbox.enabled:
+        beside += [
+            {
+                "apiGroups": [gvk.KATA_CONFIG.group],
+                "resources": ["kataconfigs", "oscwebhookconfigs"],
+                "verbs": ["list"],
+            },
+            {"apiGroups": [gvk.RUNTIME_CLASS.group], "resources": ["runtimeclasses"], "verbs": ["list"]},
+        ]
     if "eks" in settings.vocabularies and settings.eks.mapping_config_map:
         beside.append(
             {

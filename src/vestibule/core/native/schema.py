@@ -32,6 +32,8 @@ def _plain(schema: Any, parts: dict[str, Any]) -> dict[str, Any]:
         plain["description"] = " ".join(schema["description"].replace("``", "").split())
     if "enum" in schema:
         return {**plain, "type": "string", "enum": list(schema["enum"])}
+    if schema.get("type") == "integer":
+        plain["format"] = "int32"
     for name in ("type", "pattern", "minimum", "maximum", "minLength", "maxLength", "maxItems", "minItems"):
         if name in schema:
             plain[name] = schema[name]

@@ -24,7 +24,7 @@ def desired(found: World, *, name: str, namespace: str) -> Object | None:
         return None
     entries = []
     injection = found.webhook.runtime_class_injection
-    if injection.enabled or any(rule.mutate.runtime_class_name for _, rule in found.rules):
+    if found.gives_classes:
         entries.append(_entry(found, "class.sandbox.vestibule.dev", f"!has({_CLASS})", name, namespace))
         if injection.enabled and injection.namespace_selector is not None and not found.rules:
             entries[0]["namespaceSelector"] = _and(

@@ -100,6 +100,13 @@ class World:
         spec = self._config.spec if self._config else None
         return bool(spec and spec.enable_peer_pods)
 
+    @cached_property
+    def gives_classes(self) -> bool:
+        """Whether a pod without a class may get one."""
+        return self.webhook.runtime_class_injection.enabled or any(
+            rule.mutate.runtime_class_name for _, rule in self.rules
+        )
+
     @property
     def zeroes(self) -> bool:
         """Whether peer pods get explicit zeros in place of nothing."""

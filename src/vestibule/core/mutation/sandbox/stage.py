@@ -1,0 +1,64 @@
+"""The sandbox stage: after the identity stage, over the pod as that left it, so that both are one patch.
+
+Pods that no rule and no class can concern are told apart by two looks at the decoded review; only the others
+are decoded in full.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from vestibule.core.admission import apply
+from vestibule.core.admission import review as reviews
+from vestibule.core.admission import verdict as verdicts
+from vestibule.core.admission.patch import Patch
+from vestibule.core.admission.review import Request
+from vestibule.core.mutation.facts import Facts
+from vestibule.core.mutation.sandbox import decision, laying
+from vestibule.core.mutation.sandbox.world import World
+
+_FORBIDDEN: Final = 403
+
+
+def run(
+    verdict: verdicts.Verdict, request: Request, body: bytes, facts: Facts, found: World, *, tell: bool
+) -> verdicts.Verdict:
+    """The verdict with the sandbox in it."""
+    pod = request.object
+    if pod is None or verdict.outcome == "deny" or request.operation != "CREATE" or request.sub_resource:
+        return verdict
+    name = pod.spec.runtime_class_name
+    if (name not in found.kata_classes if name else not found.gives_classes) or found.excluded(
+        facts.namespace
+    ):
+        return verdict
+    whole = reviews.pod_json(body)
+    if verdict.patch:
+        apply.patch(whole, msgspec.json.decode(verdict.patch))
+    labels = next((dict(level.labels.items()) for level in facts.levels if level.kind == "Namespace"), {})
+    sandbox = decision.decide(whole, facts.namespace, labels, found)
+    who = f"Pod {facts.namespace}/{pod.metadata.name or pod.metadata.generate_name or ''}"
+    if sandbox.refusal is not None:
+        return verdicts.refused(
+            f"{who}: {sandbox.refusal.text} ({sandbox.refusal.code})",
+            code=_FORBIDDEN,
+            reason="sandbox",
+            levels=facts.levels,
+            origins=verdict.origins,
+            missing=verdict.missing,
+        )
+    told = [verdicts.Finding("warn", f"{who}: {one.text}", who) for one in sandbox.told] if tell else []
+    operations = laying.operations(whole, sandbox)
+    if not operations:
+        return msgspec.structs.replace(verdict, findings=(*verdict.findings, *told)) if told else verdict
+    ours = msgspec.json.encode(operations)
+    joined = verdict.patch[:-1] + b"," + ours[1:] if verdict.patch else ours
+    return msgspec.structs.replace(
+        verdict,
+        outcome="inject",
+        sent=Patch(joined),
+        findings=(*verdict.findings, *told),
+        reason="",
+    )

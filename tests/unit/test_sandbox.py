@@ -1,0 +1,260 @@
+"""Sandbox and identity in one verdict, through the handler; and what only ``better`` does."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.vectors import case
+from vestibule.adapters.cluster.memory import MemoryCluster
+from vestibule.apps.webhook.handler import Handler
+from vestibule.apps.webhook.supplements import Supplements
+from vestibule.core.initdata import document
+from vestibule.core.kinds import config
+from vestibule.core.mutation.policy import compile_policy
+from vestibule.core.mutation.sandbox import quantities, world
+
+Json = dict[str, Any]
+PREFIX = "io.katacontainers.config.hypervisor."
+INITDATA = document.encode(document.build({"policy.rego": "package agent_policy\n"}).text)
+ACCOUNT: Json = {
+    "apiVersion": "v1",
+    "kind": "ServiceAccount",
+    "metadata": {
+        "name": "app",
+        "namespace": "team-a",
+        "annotations": {
+            "cwii.dev/aws-inject": "true",
+            "cwii.dev/aws-role-arn": "arn:aws:iam::123456789012:role/app",
+        },
+    },
+}
+
+
+def kata(
+    webhook: Json, *, peer_pods: bool = False, classes: tuple[str, ...] = ("kata", "kata-remote", "kata-cc")
+) -> Json:
+    return {
+        "apiVersion": "kataconfiguration.openshift.io/v1",
+        "kind": "KataConfig",
+        "metadata": {"name": "k"},
+        "spec": {"checkNodeEligibility": False, "enablePeerPods": peer_pods, "webhook": webhook},
+        "status": {"runtimeClasses": list(classes)},
+    }
+
+
+def namespace(**labels: str) -> Json:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a", "labels": labels}}
+
+
+def pod(runtime_class: str = "", annotations: dict[str, str] | None = None, **spec: Any) -> Json:
+    made: Json = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "namespace": "team-a"},
+        "spec": {"serviceAccountName": "app", "containers": [{"name": "c"}], **spec},
+    }
+    if annotations:
+        made["metadata"]["annotations"] = annotations
+    if runtime_class:
+        made["spec"]["runtimeClassName"] = runtime_class
+    return made
+
+
+def ask(one: Json, *objects: Json, **settings: Any) -> case.Answer:
+    """Through the handler, twice; the second pass must be empty."""
+    cluster = MemoryCluster(objects)
+    wanted = config.parse({"sandbox": {"enabled": True}, **settings}, "test")
+    supplements = Supplements(cluster)
+    asyncio.run(supplements.look(wanted))
+    policy = compile_policy(supplements.applied(wanted), (), supplements.world(wanted))
+    recorder = case.Recorder()
+    handler = Handler(lambda: policy, cluster, cluster, cluster, recorder)
+    answer = case.through(handler, recorder, one)
+    if answer.response["allowed"]:
+        assert case.through(handler, recorder, answer.pod).operations == []
+    return answer
+
+
+INJECT = {
+    "runtimeClassInjection": {"enabled": True, "namespaceSelector": {"matchLabels": {"sandboxed": "true"}}}
+}
+
+
+def test_identity_and_sandbox_are_one_patch_and_quiet_together() -> None:
+    answer = ask(
+        pod(), ACCOUNT, namespace(sandboxed="true"), kata({**INJECT, "annotations": {"defaultVCPUs": 2}})
+    )
+
+    assert answer.pod["spec"]["runtimeClassName"] == "kata"
+    assert answer.pod["metadata"]["annotations"] == {
+        "cwii.dev/injected": "aws",
+        f"{PREFIX}default_vcpus": "2",
+    }
+    assert answer.pod["spec"]["volumes"][0]["name"] == "cwii-aws-token"
+    assert answer.verdict.providers == ("aws",)
+
+
+def test_the_class_follows_the_labels_of_the_namespace() -> None:
+    answer = ask(pod(), namespace(sandboxed="false"), kata(INJECT))
+
+    assert answer.operations == []
+
+
+def test_without_a_kataconfig_or_switched_off_nothing_happens() -> None:
+    assert ask(pod(), namespace(sandboxed="true")).operations == []
+    assert ask(pod(), namespace(sandboxed="true"), kata({**INJECT, "enabled": False})).operations == []
+
+
+def test_a_class_that_nobody_made_refuses_with_its_reason() -> None:
+    webhook = {"runtimeClassInjection": {"enabled": True, "defaultRuntimeClass": "kata-tdx"}}
+
+    answer = ask(pod(), namespace(), kata(webhook))
+
+    assert answer.response["allowed"] is False
+    assert answer.response["status"]["message"] == (
+        "Pod team-a/web: KataConfig gives class kata-tdx, which no KataConfig has made "
+        "(RuntimeClassUnavailable)"
+    )
+
+
+def test_memory_overhead_is_not_written_where_no_profile_takes_it() -> None:
+    plain = ask(pod("kata"), namespace(), kata({"annotations": {"memoryOverheadMB": 512}}))
+    taken = ask(
+        pod("kata"),
+        namespace(),
+        kata(
+            {
+                "annotations": {"memoryOverheadMB": 512},
+                "runtimeProfiles": {"kata": {"runtime": "go", "enableAnnotations": ["memory_overhead"]}},
+            }
+        ),
+    )
+    strict = ask(pod("kata"), namespace(), kata({"annotations": {"memoryOverheadMB": 512}}), mode="strict")
+
+    assert plain.operations == []
+    assert any("memoryOverheadMB is not passed on" in warning for warning in plain.response["warnings"])
+    for answer in (taken, strict):
+        assert answer.pod["metadata"]["annotations"] == {f"{PREFIX}memory_overhead": "512"}
+
+
+def test_peer_pods_get_zeros_that_survive_quotas() -> None:
+    asks = {"requests": {"cpu": "1500m", "memory": "1Gi"}, "limits": {"cpu": "2"}}
+    one = pod(
+        "kata-remote",
+        containers=[{"name": "c", "resources": asks}],
+        initContainers=[{"name": "i", "resources": {"requests": {"cpu": "3"}}}],
+    )
+
+    answer = ask(one, namespace(), kata({}, peer_pods=True))
+
+    zero = {"cpu": "0", "memory": "0"}
+    slot = {**zero, "kata.peerpods.io/vm": "1"}
+    assert answer.pod["spec"]["containers"][0]["resources"] == {"requests": slot, "limits": slot}
+    assert answer.pod["spec"]["initContainers"][0]["resources"] == {"requests": zero, "limits": zero}
+    assert answer.pod["metadata"]["annotations"] == {
+        f"{PREFIX}default_vcpus": "3",
+        f"{PREFIX}default_memory": "1024",
+    }
+
+
+@pytest.mark.parametrize("action", ["Replace", "Refuse"])
+def test_confidential_namespaces_do_not_take_a_tenants_word(action: str) -> None:
+    webhook = {
+        "annotations": {"initdata": INITDATA},
+        "enforce": {"namespaces": ["team-*"], "action": action},
+    }
+    own = {f"{PREFIX}cc_init_data": "mine", f"{PREFIX}kernel_params": "agent.debug_console"}
+
+    answer = ask(pod("kata-cc", own), namespace(), kata(webhook))
+
+    if action == "Refuse":
+        assert "(Enforced)" in answer.response["status"]["message"]
+    else:
+        assert answer.pod["metadata"]["annotations"] == {
+            f"{PREFIX}cc_init_data": INITDATA,
+            f"{PREFIX}kernel_params": "",
+        }
+
+
+def test_initdata_may_stand_in_a_config_map() -> None:
+    reference = {"namespace": "osc", "name": "initdata"}
+    map_ = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "initdata", "namespace": "osc"},
+        "data": {"initdata": INITDATA + "\n"},
+    }
+    config_ = kata({"annotations": {"initdataFrom": reference}})
+
+    there = ask(pod("kata-cc"), namespace(), config_, map_)
+    gone = ask(pod("kata-cc"), namespace(), config_)
+
+    assert there.pod["metadata"]["annotations"] == {f"{PREFIX}cc_init_data": INITDATA}
+    assert "(InitdataNotGzip)" in gone.response["status"]["message"]
+
+
+def test_broken_objects_are_left_out_and_told() -> None:
+    rules = [
+        {
+            "apiVersion": "kataconfiguration.openshift.io/v1alpha1",
+            "kind": "OSCWebhookConfig",
+            "metadata": {"name": name},
+            "spec": {
+                "rules": [
+                    {"name": "r", "match": match, "mutate": {"annotations": {f"x.example/{name}": "1"}}}
+                ]
+            },
+        }
+        for name, match in (("good", {}), ("bad", {"namespaces": ["Team!"]}))
+    ]
+    cluster = MemoryCluster([*rules, kata({})])
+    settings = config.parse({"sandbox": {"enabled": True}}, "test")
+    supplements = Supplements(cluster)
+    asyncio.run(supplements.look(settings))
+    supplements.world(settings)
+
+    assert list(supplements.problems) == ["OSCWebhookConfig bad: spec.rules[0].match.namespaces[0]"]
+    assert ask(pod("kata"), namespace(), *rules, kata({})).pod["metadata"]["annotations"] == {
+        "x.example/good": "1"
+    }
+
+
+def test_identity_that_is_refused_stays_refused() -> None:
+    account = {**ACCOUNT, "metadata": {**ACCOUNT["metadata"], "annotations": {"cwii.dev/aws-inject": "true"}}}
+
+    answer = ask(pod("kata"), account, namespace(), kata({"annotations": {"defaultVCPUs": 1}}), required=True)
+
+    assert answer.response["allowed"] is False
+
+
+@given(st.text("ab*?", max_size=8), st.text("ab", max_size=8))
+def test_globs_match_as_the_textbook_says(pattern: str, text: str) -> None:
+    def textbook(p: str, t: str) -> bool:
+        if not p:
+            return not t
+        if p[0] == "*":
+            return textbook(p[1:], t) or (bool(t) and textbook(p, t[1:]))
+        return bool(t) and p[0] in (t[0], "?") and textbook(p[1:], t[1:])
+
+    assert world.glob(pattern, text) == textbook(pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1500m", "3/2"),
+        ("1Gi", "1073741824"),
+        ("1e3", "1000"),
+        (".5", "1/2"),
+        ("2k", "2000"),
+        ("x", "None"),
+        ("1Zi", "None"),
+    ],
+)
+def test_quantities(text: str, value: str) -> None:
+    assert str(quantities.amount(text)) == value
