@@ -46,6 +46,7 @@ _PLURALS = {
     "ReplicaSet": ("apps/v1", "replicasets"),
     "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets"),
     "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
+    "CustomResourceDefinition": ("apiextensions.k8s.io/v1", "customresourcedefinitions"),
     "Certificate": ("cert-manager.io/v1", "certificates"),
     "Issuer": ("cert-manager.io/v1", "issuers"),
     "MutatingWebhookConfiguration": ("admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),

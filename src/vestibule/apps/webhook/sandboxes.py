@@ -46,7 +46,7 @@ class Sandboxes:
 
     def world(self, settings: config.Settings, problems: dict[str, str]) -> World:
         """What decides about sandboxes; ``problems`` gets what is left out, and why."""
-        configs = [one for obj in self._configs if (one := self._config(obj, problems)) is not None]
+        configs = [made for obj in self._configs if (made := self._config(obj, problems)) is not None]
         for config_ in configs:
             for wrong in validation.kata_config(config_):
                 problems[f"KataConfig {config_.metadata.name}: {wrong.path}"] = wrong.text

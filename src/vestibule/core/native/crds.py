@@ -63,7 +63,7 @@ def _kata_config() -> Object:
         "required": ["lastTransitionTime", "message", "reason", "status", "type"],
         "properties": {
             "lastTransitionTime": {"type": "string", "format": "date-time"},
-            **{name: text for name in ("message", "reason", "status", "type")},
+            **dict.fromkeys(("message", "reason", "status", "type"), text),
             "observedGeneration": {"type": "integer", "format": "int64"},
         },
     }
