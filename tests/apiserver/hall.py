@@ -50,6 +50,7 @@ _PLURALS = {
     "Certificate": ("cert-manager.io/v1", "certificates"),
     "Issuer": ("cert-manager.io/v1", "issuers"),
     "MutatingWebhookConfiguration": ("admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
+    "ValidatingWebhookConfiguration": ("admissionregistration.k8s.io/v1", "validatingwebhookconfigurations"),
     "ValidatingAdmissionPolicy": ("admissionregistration.k8s.io/v1", "validatingadmissionpolicies"),
     "ValidatingAdmissionPolicyBinding": (
         "admissionregistration.k8s.io/v1",
@@ -176,7 +177,7 @@ class Hall:
         for rendered in install.objects(self.settings):
             thing = rendered
             kind = thing["kind"]
-            if kind == "MutatingWebhookConfiguration" or (kinds and kind not in kinds):
+            if kind.endswith("WebhookConfiguration") or (kinds and kind not in kinds):
                 continue
             if kind in ("ClusterRoleBinding", "RoleBinding"):
                 user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": self.user}

@@ -3,13 +3,14 @@ run again after us, and its schemas refuse what is wrong."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import Hall, standing
+from tests.apiserver.hall import Hall, path_of, standing
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
@@ -181,6 +182,47 @@ def test_schemas_refuse_what_is_wrong(hall: Hall, plural: str, api: str, spec: J
 
     assert answer.status == 422
     assert text in answer.body.decode()
+
+
+def test_the_webhook_refuses_what_no_schema_can_say(hall: Hall) -> None:
+    admin = hall.plane.admin
+    thing = json.loads(json.dumps(hall.objects["ValidatingWebhookConfiguration"]))
+    entry = thing["webhooks"][0]
+    entry["clientConfig"] = {
+        "url": f"https://127.0.0.1:{hall.replicas[0].port}/validate",
+        "caBundle": hall.bundle(),
+    }
+    entry["failurePolicy"] = "Fail"
+    where = path_of(thing)
+    admin.apply(where, thing, "test", force=True).object  # noqa: B018 - raises
+    rules = [
+        {"name": "a", "match": {"namespaces": ["Team!"]}, "mutate": {"labels": {"x": "1"}}},
+        {
+            "name": "b",
+            "match": {"podSelector": {"matchLabels": {"x": "1"}}},
+            "mutate": {"runtimeClassName": "kata"},
+        },
+    ]
+    wrong = {
+        "apiVersion": RULES,
+        "kind": "OSCWebhookConfig",
+        "metadata": {"name": "wrong"},
+        "spec": {"rules": rules},
+    }
+    try:
+        answers = []
+
+        def refused() -> bool:
+            answers.append(admin.create(at("oscwebhookconfigs", api=RULES), wrong, dryRun="All"))
+            return answers[-1].status != 201
+
+        process.wait("the registration", refused, 15)
+    finally:
+        admin.delete(where)
+
+    text = answers[-1].body.decode()
+    assert "spec.rules[0].match.namespaces[0]" in text
+    assert "LabelFeedback" in text
 
 
 def test_an_identity_policy_serves_accounts_without_annotations_and_refuses_by_name(

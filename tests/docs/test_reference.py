@@ -206,11 +206,15 @@ def test_commands_can_be_typed(line: Line) -> None:
         command = main.cli.get_command(root, line.words[0])
 
         assert command is not None, f"{line.page}: no command {line.words[0]}"
+        words = list(line.words[1:])
+        if isinstance(command, click.Group):
+            command = command.get_command(root, words.pop(0))
+            assert command is not None, f"{line.page}: no command {' '.join(line.words)}"
         if "--as" in line.words:  # what follows is another program's
             command.make_context("webhook", list(line.words[1:]), root)
             return
         with click.Context(command, root, info_name=line.words[0]) as context:
-            values, rest, _ = command.make_parser(context).parse_args(list(line.words[1:]))
+            values, rest, _ = command.make_parser(context).parse_args(words)
             for option in command.params:
                 if option.name in values and isinstance(option.type, click.Choice):
                     option.type.convert(values[option.name], option, context)

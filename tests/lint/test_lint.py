@@ -202,6 +202,25 @@ spec:
     assert (code, told(findings)) == (3, [("V105", 6)])
 
 
+def test_mistakes_of_sandbox_objects_are_told_with_their_line(tmp_path: Path) -> None:
+    code, findings = lint(
+        tmp_path,
+        """\
+apiVersion: kataconfiguration.openshift.io/v1
+kind: KataConfig
+metadata: {name: k}
+spec:
+  webhook:
+    annotations:
+      defaultVCPUs: 0
+      custom:
+        io.katacontainers.config.hypervisor.virtio_fs_cache: sometimes
+""",
+    )
+
+    assert (code, told(findings)) == (3, [("V106", 7), ("V106", 9)])
+
+
 def test_an_account_that_is_in_no_file_is_noted(tmp_path: Path) -> None:
     _, findings = lint(tmp_path, GOOD.partition("---\n")[2])
 

@@ -8,11 +8,13 @@ stand where nobody looks.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from vestibule import errors
 from vestibule.core.kinds import identitypolicy, vocabulary
+from vestibule.core.mutation.sandbox import validation
 
 Severity = Literal["error", "warning", "note"]
 Path = tuple[str | int, ...]
@@ -37,9 +39,10 @@ WRONG_LABEL: Final = Rule("V102", "label-not-on-the-pod", "A label of the pod's 
 LABEL: Final = Rule("V103", "label-for-annotation", "A label stands where an annotation is meant.")
 NEAR_MISS: Final = Rule("V104", "near-miss", "A key that almost is one of ours.")
 POLICY: Final = Rule("V105", "broken-policy", "An IdentityPolicy that would be left out.")
+SANDBOX: Final = Rule("V106", "broken-sandbox", "A KataConfig or OSCWebhookConfig with a mistake.")
 RULES: Final = (
     DECISION_REFUSES, DECISION_WARNS, MISSING, NO_ACCOUNT, WRONG_OBJECT, WRONG_LABEL, LABEL, NEAR_MISS,
-    POLICY,
+    POLICY, SANDBOX,
 )  # fmt: skip
 
 
@@ -87,6 +90,9 @@ def flaws(obj: Mapping[str, Any], template: Path | None) -> Iterator[Flaw]:
     kind = str(obj.get("kind", ""))
     if kind == identitypolicy.KIND:
         yield from _policy(obj)
+        return
+    if kind in ("KataConfig", "OSCWebhookConfig"):
+        yield from _sandbox(kind, obj)
         return
     meta = _mapping(obj, "metadata")
     yield from _annotations(kind, _mapping(meta, "annotations"), ("metadata", "annotations"))
@@ -193,6 +199,19 @@ def _policy(obj: Mapping[str, Any]) -> Iterator[Flaw]:
                 f"{problem.field}: {problem.text}".lstrip(": "),
                 "the policy is left out",
             )
+
+
+def _sandbox(kind: str, obj: Mapping[str, Any]) -> Iterator[Flaw]:
+    for wrong in validation.of_object(kind, obj):
+        yield Flaw(SANDBOX, "error", _steps(wrong.path), f"{wrong.path} {wrong.text}", f"({wrong.code})")
+
+
+def _steps(path: str) -> Path:
+    """``spec.rules[0].name`` and ``custom[a.b/c]`` as steps."""
+    steps: list[str | int] = []
+    for name, inner in re.findall(r"([^.\[\]]+)|\[([^\]]*)\]", path):
+        steps.append(int(inner) if inner.isdigit() else inner or name)
+    return tuple(steps)
 
 
 def _mapping(obj: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -115,6 +115,45 @@ def _regex(glob: str) -> str:
     return glob.replace(".", "[.]").replace("*", ".*")
 
 
+def validating_configuration(settings: Settings) -> Object:
+    """KataConfigs and OSCWebhookConfigs are looked at before they are stored. While we are down they pass:
+    what is broken is left out by the webhook all the same."""
+    install = settings.install
+    client: Object = {
+        "service": {"name": install.name, "namespace": install.namespace, "path": "/validate", "port": 443}
+    }
+    if install.ca_bundle:
+        client["caBundle"] = install.ca_bundle
+    entry: Object = {
+        "name": "sandboxes.vestibule.dev",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": client,
+        "failurePolicy": "Ignore",
+        "matchPolicy": "Equivalent",
+        "rules": [
+            {
+                "apiGroups": ["kataconfiguration.openshift.io"],
+                "apiVersions": ["*"],
+                "operations": ["CREATE", "UPDATE"],
+                "resources": ["kataconfigs", "oscwebhookconfigs"],
+                "scope": "Cluster",
+            }
+        ],
+        "sideEffects": "None",
+        "timeoutSeconds": settings.webhook.timeout_seconds,
+    }
+    meta: Object = {"name": install.name}
+    annotations = _ca_injection(settings)
+    if annotations:
+        meta["annotations"] = annotations
+    return {
+        "apiVersion": _API,
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": meta,
+        "webhooks": [entry],
+    }
+
+
 def _frozen(settings: Settings) -> list[str]:
     """The annotations we write that decide where a running pod's tokens go."""
     keys = [vocabulary.GCP_CREDENTIALS, vocabulary.AWS_CONFIG, vocabulary.INJECTED]

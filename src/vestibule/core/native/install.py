@@ -39,6 +39,11 @@ def objects(settings: Settings) -> list[Object]:
         *certificate,
         *workload.objects(settings),
         admission.webhook_configuration(settings),
+        *(
+            [admission.validating_configuration(settings)]
+            if settings.sandbox.enabled and install.certificate != "self"
+            else []
+        ),
         *(admission.guard(settings) if install.guard else []),
     ]
     return [_labelled(thing, install.name) for thing in rendered]

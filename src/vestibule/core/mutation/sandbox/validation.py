@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
+from vestibule import errors
 from vestibule.core.initdata import document
 from vestibule.core.initdata.document import InitdataError
 from vestibule.core.kinds import kata
@@ -24,6 +25,16 @@ class Wrong(NamedTuple):
     path: str
     code: str
     text: str
+
+
+def of_object(kind: str, obj: Mapping[str, Any]) -> list[Wrong]:
+    """All mistakes of one object of these kinds, by itself."""
+    try:
+        if kind == "KataConfig":
+            return kata_config(kata.kata_config(obj))
+        return next(iter(rule_sets([kata.rule_set(obj)]).values()))
+    except errors.InvalidInput as error:
+        return [Wrong(problem.field, "Type", problem.text) for problem in error.problems]
 
 
 def kata_config(config: KataConfig) -> list[Wrong]:
