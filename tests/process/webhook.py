@@ -65,15 +65,18 @@ class Webhook:
         self.port, self.metrics_port = free_port(), free_port()
         self.log = (directory / "log").open("w+b")
         self.audit = (directory / "audit").open("w+b")
-        command = [
-            sys.executable, "-m", "vestibule", "webhook", "--cluster", str(self.cluster),
-            "--addr", f"127.0.0.1:{self.port}", "--metrics-addr", f"127.0.0.1:{self.metrics_port}",
-            "--tls-cert", str(directory / "tls" / "tls.crt"), "--tls-key", str(directory / "tls" / "tls.key"),
-            *arguments,
-        ]  # fmt: skip
+        command = [sys.executable, "-m", "vestibule", "webhook", *self.flags(directory), *arguments]
         self.process = subprocess.Popen(
             command, stdout=self.audit, stderr=self.log, env={**os.environ, **environ}
         )
+
+    def flags(self, directory: Path) -> list[str]:
+        """What every process is started with."""
+        return [
+            "--cluster", str(self.cluster), "--addr", f"127.0.0.1:{self.port}",
+            "--metrics-addr", f"127.0.0.1:{self.metrics_port}",
+            "--tls-cert", str(directory / "tls" / "tls.crt"), "--tls-key", str(directory / "tls" / "tls.key"),
+        ]  # fmt: skip
 
     def wait_ready(self, seconds: float = 15.0) -> None:
         """Until ``/readyz`` says yes."""

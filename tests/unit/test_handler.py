@@ -177,10 +177,36 @@ def test_answers_of_many_tasks_do_not_mix() -> None:
     assert len(set(asyncio.run(everybody()))) == 50
 
 
-@pytest.mark.parametrize(
-    "data",
-    [{}, {"mode": "strict"}, {"aws": {"enabled": False}}, {"required": True}]
-    + [{name: {"enabled": False} for name in ("aws", "az", "gcp")}],
-)
+MODES = ("better", "strict")
+PROVIDER = "projects/1/locations/global/workloadIdentityPools/p/providers/c"
+NOBODY = {"name": "nobody", "match": {}, "limits": {"clouds": []}}
+SETTINGS: list[Json] = [
+    {},
+    {"mode": "strict"},
+    {"aws": {"enabled": False}},
+    {"required": True},
+    {name: {"enabled": False} for name in ("aws", "az", "gcp")},
+    {"policies": [NOBODY]},
+    *({"mode": mode, "vocabularies": [name]} for name in ("azwi", "eks", "wif", "gke") for mode in MODES),
+    *({"mode": mode, "vocabularies": ["gke", "wif", "eks", "azwi", "cwii"]} for mode in MODES),
+    {"vocabularies": ["gke"], "wif": {"provider": PROVIDER}},
+    {
+        "vocabularies": ["eks", "wif"],
+        "eks": {"annotationPrefix": "a.example/"},
+        "wif": {"annotationPrefix": "b.example", "injectionMode": "gcloud"},
+    },
+    {"vocabularies": ["azwi"], "azwi": {"layout": "1.6.1", "cloud": "nowhere"}},
+    {"vocabularies": ["azwi"], "onInvalid": "refuse", "policies": [NOBODY]},
+]
+
+
+@pytest.mark.parametrize("data", SETTINGS)
 def test_the_canary_is_mutated_under_every_setting(data: Json) -> None:
-    assert canary.problem(compile_policy(settings(**data))) == ""
+    probe, policy = canary.Canary(), compile_policy(settings(**data))
+
+    assert [probe.problem(policy), probe.problem(policy)] == ["", ""]
+
+
+def test_a_policy_that_lets_nobody_in_is_in_force() -> None:
+    """So the canary's silence about it is not for lack of one."""
+    assert compile_policy(settings(policies=[NOBODY])).central

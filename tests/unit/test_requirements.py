@@ -14,7 +14,7 @@ from vestibule.core.mutation.sandbox.world import World
 Json = dict[str, Any]
 
 
-def annotations(answer: case.Answer) -> Json:
+def said(answer: case.Answer) -> Json:
     return dict(answer.pod["metadata"].get("annotations") or {})
 
 
@@ -33,7 +33,7 @@ def test_fr1_kata_annotations_are_injected() -> None:
         "runtimeProfiles": {"kata": {"enableAnnotations": ["memory_overhead", "default_vcpus"]}},
     }
 
-    assert annotations(ask(pod("kata"), namespace(), kata(webhook))) == {
+    assert said(ask(pod("kata"), namespace(), kata(webhook))) == {
         f"{PREFIX}memory_overhead": "512",
         f"{PREFIX}default_vcpus": "2",
         "team.example/x": "y",
@@ -43,8 +43,8 @@ def test_fr1_kata_annotations_are_injected() -> None:
 def test_fr2_initdata_is_injected_for_confidential_pods() -> None:
     config = kata({"annotations": {"initdata": INITDATA}})
 
-    assert annotations(ask(pod("kata-cc"), namespace(), config)) == {f"{PREFIX}cc_init_data": INITDATA}
-    assert annotations(ask(pod("kata"), namespace(), config)) == {}
+    assert said(ask(pod("kata-cc"), namespace(), config)) == {f"{PREFIX}cc_init_data": INITDATA}
+    assert said(ask(pod("kata"), namespace(), config)) == {}
 
 
 def test_fr3_pods_of_chosen_namespaces_get_a_runtime_class() -> None:
@@ -61,8 +61,8 @@ def test_fr4_every_runtime_class_of_a_kataconfig_is_served() -> None:
     )
 
     for name in ("kata", "kata-remote", "kata-cc-tdx"):
-        assert annotations(ask(pod(name), namespace(), config)) == {"a.example/x": "1"}
-    assert annotations(ask(pod("gvisor"), namespace(), config)) == {}
+        assert said(ask(pod(name), namespace(), config)) == {"a.example/x": "1"}
+    assert said(ask(pod("gvisor"), namespace(), config)) == {}
 
 
 def test_fr5_the_kataconfig_switches_it_off() -> None:
@@ -92,13 +92,11 @@ def test_fr6_rules_choose_by_namespace_and_label() -> None:
     large = pod("kata")
     large["metadata"]["labels"] = {"size": "large"}
 
-    assert annotations(ask(large, namespace(), kata({}), rules(by_label, by_name))) == {
+    assert said(ask(large, namespace(), kata({}), rules(by_label, by_name))) == {
         "a.example/l": "1",
         "a.example/n": "1",
     }
-    assert annotations(ask(pod("kata"), namespace(), kata({}), rules(by_label, by_name))) == {
-        "a.example/n": "1"
-    }
+    assert said(ask(pod("kata"), namespace(), kata({}), rules(by_label, by_name))) == {"a.example/n": "1"}
 
 
 def test_fr7_what_the_pod_says_is_kept_unless_configured() -> None:
@@ -106,8 +104,8 @@ def test_fr7_what_the_pod_says_is_kept_unless_configured() -> None:
     keeps = kata({"annotations": {"defaultVCPUs": 2}})
     replaces = kata({"annotations": {"defaultVCPUs": 2, "overwritePolicy": "Always"}})
 
-    assert annotations(ask(pod("kata", own), namespace(), keeps)) == own
-    assert annotations(ask(pod("kata", own), namespace(), replaces)) == {f"{PREFIX}default_vcpus": "2"}
+    assert said(ask(pod("kata", own), namespace(), keeps)) == own
+    assert said(ask(pod("kata", own), namespace(), replaces)) == {f"{PREFIX}default_vcpus": "2"}
 
 
 def test_nfr1_pods_that_no_rule_can_concern_are_not_even_decoded() -> None:
@@ -149,4 +147,4 @@ def test_nfr4_a_class_that_a_policy_engine_has_set_is_taken_as_it_is() -> None:
     )
 
     assert answer.pod["spec"]["runtimeClassName"] == "kata-remote"
-    assert annotations(answer) == {f"{PREFIX}default_vcpus": "2"}
+    assert said(answer) == {f"{PREFIX}default_vcpus": "2"}

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from tests.vectors import case, offline
+from tests.vectors import case, offline, words
 from vestibule.adapters.cluster.memory import MemoryCluster
 from vestibule.core.admission import pointer
 from vestibule.core.kinds import config, upstream
@@ -58,6 +58,7 @@ def check(vector: Json) -> list[str]:
     wanted = settings(vector)
     namespace = pod["metadata"]["namespace"]
     objects = [vector["serviceAccount"]] if vector["serviceAccount"] else []
+    objects += vector.get("objects", [])
     cluster = MemoryCluster(objects)
     answer = case.ask(pod, cluster, wanted, namespace=namespace)
     problems = _compare(answer, expect, pod)
@@ -76,6 +77,7 @@ def _compare(answer: case.Answer, expect: Json, pod: Json) -> list[str]:
             problems.append(f"{what}: got {got!r}, want {want!r}")
 
     same("allowed", answer.response["allowed"], expect["allowed"])
+    problems += words.compare(answer, expect, pod)
     if not expect["allowed"]:
         same("code", answer.response["status"].get("code"), expect["code"])
         return problems

@@ -13,10 +13,12 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from vestibule import errors
 from vestibule.core.kinds import config, upstream
+
+_NOTHING: Final[Mapping[str, Any]] = {}
 
 
 def read(path: Path) -> tuple[Any, str]:
@@ -39,17 +41,17 @@ def read(path: Path) -> tuple[Any, str]:
     )
 
 
-def load(path: Path | None, over: Mapping[str, Any]) -> config.Settings:
-    """Settings from a file (or none) with overrides laid over it; raises InvalidSettings with every
-    problem."""
+def load(path: Path | None, over: Mapping[str, Any], under: Mapping[str, Any] = _NOTHING) -> config.Settings:
+    """Settings from a file (or none), with overrides laid over it and other defaults than ours under it;
+    raises InvalidSettings with every problem."""
     if path is None:
-        return config.parse(over, "settings")
+        return config.parse(upstream.merged(under, over), "settings")
     data, text = read(path)
     if data is None:
         data = {}
     try:
         config.parse(data, str(path))
-        return config.parse(upstream.merged(data, over), str(path))
+        return config.parse(upstream.merged(upstream.merged(under, data), over), str(path))
     except errors.InvalidSettings as error:
         raise errors.InvalidSettings(*(_with_line(problem, text) for problem in error.problems)) from error
 
@@ -57,11 +59,14 @@ def load(path: Path | None, over: Mapping[str, Any]) -> config.Settings:
 class Watched:
     """A settings file that may change; ``check`` is one look at it."""
 
-    def __init__(self, path: Path | None, over: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: Path | None, over: Mapping[str, Any], under: Mapping[str, Any] = _NOTHING
+    ) -> None:
         self._path = path
         self._over = over
+        self._under = under
         self._stamp = self._look()
-        self.settings = load(path, over)
+        self.settings = load(path, over, under)
         self.error = ""
         """Why the file as it stands is not in force; empty when it is."""
 
@@ -72,7 +77,7 @@ class Watched:
             return False
         self._stamp = stamp
         try:
-            settings = load(self._path, self._over)
+            settings = load(self._path, self._over, self._under)
         except errors.InvalidSettings as error:
             self.error = str(error)
             return False

@@ -2,23 +2,32 @@
 
 A deployment that starts another webhook changes its image and nothing else: what follows ``--as NAME`` is
 read as that program reads it, with Go's rules for flags, and its environment variables count. Of our own
-flags a few may stand among them.
+flags those may stand among them that it does not have itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import json
+import logging
 import os
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 import click
 
+from vestibule import __version__, errors
 from vestibule.core.kinds import goflags
 
 PROGRAMS: Final = ("azwi", "eks", "wif")
-_OURS: Final = frozenset({"--cluster", "--settings", "--mode", "--context"})
-_OUR_SWITCHES: Final = frozenset({"--self-signed", "--help"})
+_OURS: Final = frozenset(
+    {"--cluster", "--settings", "--mode", "--context", "--addr", "--metrics-addr", "--client-ca"}
+)
+_OUR_SWITCHES: Final = frozenset({"--self-signed"})
+_HELP: Final = frozenset({"-h", "--h", "-help", "--help"})
+
+logger = logging.getLogger(__name__)
 
 
 class Command(click.Command):
@@ -29,16 +38,53 @@ class Command(click.Command):
         program, rest = _program(args)
         if program is None:
             return super().parse_args(ctx, args)
-        ours, theirs = _split(rest)
-        ctx.obj = overrides(program, theirs)
+        module = importlib.import_module(f"vestibule.core.kinds.{program}_flags")
+        flags: tuple[goflags.Flag, ...] = module.FLAGS
+        ours, theirs = _split(rest, {flag.name for flag in flags})
+        if "--help" in ours:
+            ctx.obj = flags
+            return super().parse_args(ctx, ["--help"])
+        given = goflags.parse(flags, theirs)
+        if goflags.boolean(given.get("version", "false")):
+            click.echo(json.dumps({"buildVersion": __version__, "program": "vestibule", "as": program}))
+            ctx.exit()
+        ctx.obj = module.settings(given, os.environ)
         return super().parse_args(ctx, [*ours, "--as", program])
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """With ``--as NAME`` that program's flags and those of ours that may stand among them."""
+        if ctx.obj is None:
+            super().format_options(ctx, formatter)
+            return
+        flags: tuple[goflags.Flag, ...] = ctx.obj
+        with formatter.section("Flags of the program that we stand in for"):
+            formatter.write_dl([(f"--{flag.name}", flag.about) for flag in flags])
+        shown = (_OURS | _OUR_SWITCHES | {"--as", "--help"}) - {f"--{flag.name}" for flag in flags}
+        records = [one.get_help_record(ctx) for one in self.get_params(ctx) if shown & set(one.opts)]
+        with formatter.section("Flags of ours"):
+            formatter.write_dl([record for record in records if record is not None])
 
-def overrides(program: str, arguments: Sequence[str]) -> dict[str, Any]:
-    """The settings that an original's command line and environment stand for; raises InvalidSettings."""
-    module = importlib.import_module(f"vestibule.core.kinds.{program}_flags")
-    data: dict[str, Any] = module.settings(goflags.parse(module.FLAGS, arguments), os.environ)
-    return data
+
+@contextlib.contextmanager
+def naming(meaning: goflags.Meaning | None) -> Iterator[None]:
+    """Problems with settings that a flag or a variable stands for are told by its name."""
+    try:
+        yield
+    except errors.InvalidSettings as error:
+        if meaning is None:
+            raise
+        raise errors.InvalidSettings(*(_named(problem, meaning) for problem in error.problems)) from error
+
+
+def tell(meaning: goflags.Meaning) -> None:
+    """Say once which flags do not do what they did."""
+    for flag, reason in meaning.notes:
+        logger.warning("flag without its effect", extra={"flag": flag, "reason": reason})
+
+
+def _named(problem: errors.Problem, meaning: goflags.Meaning) -> errors.Problem:
+    place = meaning.origins.get(problem.field)
+    return problem if place is None else errors.Problem(place, "", problem.text)
 
 
 def _program(args: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -53,15 +99,17 @@ def _program(args: Sequence[str]) -> tuple[str | None, list[str]]:
     return None, list(args)
 
 
-def _split(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Our own flags, and those of the original."""
+def _split(args: Sequence[str], known: Collection[str]) -> tuple[list[str], list[str]]:
+    """Our own flags, and those of the original, which has these."""
     ours: list[str] = []
     theirs: list[str] = []
     rest = list(args)
     while rest:
         argument = rest.pop(0)
         name = argument.partition("=")[0]
-        if name in _OURS:
+        if argument in _HELP:
+            ours.append("--help")
+        elif name in _OURS and name[2:] not in known:
             ours.append(argument)
             if "=" not in argument and rest:
                 ours.append(rest.pop(0))

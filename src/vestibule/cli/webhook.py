@@ -14,12 +14,21 @@ import click
 from vestibule.cli import live, options, standin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vestibule.adapters.settingsfile import Watched
     from vestibule.apps.webhook.app import App
+    from vestibule.core.kinds import goflags
 
 _EPILOG = """\b
 Without a cluster, from a directory of manifests:
   vestibule webhook --cluster ./manifests --addr 127.0.0.1:8443 --self-signed
   curl -k https://127.0.0.1:8443/readyz
+
+\b
+In place of another webhook, with the flags that its Deployment has:
+  vestibule webhook --as azwi --health-addr=:9440 --log-level=info
+  vestibule webhook --as azwi --help
 
 \b
 Every flag of cwii works as it is, and so does its variable: --gcp-delivery is CWII_GCP_DELIVERY.
@@ -62,15 +71,17 @@ def command(
     **cwii: Any,
 ) -> None:
     """Serve admission reviews over HTTPS, until SIGTERM."""
+    from vestibule.adapters import settingsfile
     from vestibule.adapters.cluster.manifests import DirectoryCluster
+    from vestibule.adapters.observe import logs
     from vestibule.apps.webhook import app
     from vestibule.core.kinds import upstream
 
     over = options.overrides(mode, cwii)
-    if program is not None:
-        given: dict[str, Any] = click.get_current_context().obj
-        kubeconfig = kubeconfig or _path(given.pop("kubeconfig", ""))
-        over = upstream.merged(over, given)
+    meaning: goflags.Meaning | None = click.get_current_context().obj if program is not None else None
+    if meaning is not None:
+        kubeconfig = kubeconfig or _path(meaning.kubeconfig)
+        over = upstream.merged(meaning.over, over)
     serving: dict[str, Any] = over.setdefault("serving", {})
     if metrics_addr is not None:
         serving["metricsAddr"] = metrics_addr
@@ -82,12 +93,20 @@ def command(
     with tempfile.TemporaryDirectory(prefix="vestibule-") as scratch:
         if self_signed:
             serving |= _throw_away(Path(scratch))
+
+        def settings() -> settingsfile.Watched:
+            with standin.naming(meaning):
+                return settingsfile.Watched(settings_file, over, {} if meaning is None else meaning.under)
+
         if cluster is not None:
             directory = DirectoryCluster(cluster)
             directory.load()
-            webhook = app.App(settings_file, over, directory)
+            webhook = app.App(settings(), directory)
         else:
-            webhook = _live(settings_file, over, kubeconfig, context, Path(scratch))
+            webhook = _live(settings, over, kubeconfig, context, Path(scratch))
+        if meaning is not None:
+            logs.configure(webhook.log_level)
+            standin.tell(meaning)
         app.run(webhook, webhook.log_level, ready=_announce)
 
 
@@ -96,27 +115,26 @@ def _path(text: str) -> Path | None:
 
 
 def _live(
-    settings_file: Path | None,
+    watched: Callable[[], Watched],
     over: dict[str, Any],
     kubeconfig: Path | None,
     context: str | None,
     scratch: Path,
 ) -> App:
     """The process over a live cluster, with a certificate of its own where the settings ask for one."""
+    settings = watched().settings
     made = live.client(kubeconfig, context)
-    from vestibule.adapters import settingsfile
     from vestibule.adapters.cluster.live import LiveCluster
     from vestibule.apps.webhook import app
 
-    cluster = LiveCluster(made)
-    settings = settingsfile.load(settings_file, over)
+    cluster = LiveCluster(made, forgiving=settings.on_forbidden == "pass-over")
     if not settings.self_certificate.secret:
-        return app.App(settings_file, over, cluster)
+        return app.App(watched(), cluster)
     from vestibule.apps.webhook import selfcert
 
     over["serving"] |= {"tlsCert": str(scratch / "tls.crt"), "tlsKey": str(scratch / "tls.key")}
     identity = f"{os.environ.get('HOSTNAME') or 'vestibule'}-{uuid.uuid4()}"
-    return app.App(settings_file, over, cluster, selfcert.keeper(made, settings, scratch, identity))
+    return app.App(watched(), cluster, selfcert.keeper(made, settings, scratch, identity))
 
 
 def _throw_away(directory: Path) -> dict[str, str]:

@@ -10,6 +10,7 @@ with a missing account costs one read.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
@@ -37,6 +38,10 @@ _REMEMBERED: Final = 10_000
 _LOST_SECONDS: Final = 60.0
 """How long a store may be on its own before we stop calling ourselves ready."""
 
+_FORBIDDEN_SECONDS: Final = 60.0
+"""How long we do not ask for a kind that we may not read and can do without."""
+
+logger = logging.getLogger(__name__)
 _item = msgspec.json.Decoder(Item).decode
 _Key = tuple[Kind, str, str]
 
@@ -44,9 +49,14 @@ _Key = tuple[Kind, str, str]
 class LiveCluster:
     """Fulfils Reader, Cache, Watcher and Writer."""
 
-    def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, client: Client, *, clock: Callable[[], float] = time.monotonic, forgiving: bool = False
+    ) -> None:
+        """``forgiving``: namespaces and workloads that we may not read count as absent."""
         self._client = client
         self._clock = clock
+        self._forgiving = forgiving
+        self._forbidden: dict[Kind, float] = {}
         self._callbacks: list[Callable[[Event], None]] = []
         self.lookups: Counter[tuple[str, str]] = Counter()
         """Live reads by kind and result."""
@@ -64,6 +74,8 @@ class LiveCluster:
         """What keeps the cache from being trusted; empty when nothing does."""
         for kind, reflector in self.reflectors.items():
             if not reflector.synced:
+                if reflector.forbidden and self._may_miss(kind):
+                    continue
                 return f"{kind} not listed yet{': ' + reflector.error if reflector.error else ''}"
             lost = reflector.lost_for()
             if lost > _LOST_SECONDS:
@@ -103,6 +115,8 @@ class LiveCluster:
         recent = self._recent.get((kind, namespace, name))
         if recent is not None and recent[0] > self._clock():
             return recent[1]
+        if self._forbidden and self._forbidden.get(kind, 0.0) > self._clock():
+            return None
         return UNKNOWN
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Source | None:
@@ -120,6 +134,10 @@ class LiveCluster:
         what = _named(kind, namespace, name)
         try:
             answer = await self._client.send(calls.get(kind, namespace, name))
+            if answer.status == 403 and self._may_miss(kind):
+                self.lookups[kind.kind, "forbidden"] += 1
+                self._pass_over(kind, client.message(answer.body))
+                return None
             if answer.status not in (200, 404):
                 client.raise_for(answer, f"reading {what}")
             found = source(kind, _item(answer.body)) if answer.status == 200 else None
@@ -132,6 +150,16 @@ class LiveCluster:
         self.lookups[kind.kind, "found" if found else "absent"] += 1
         self._remember(key, found)
         return found
+
+    def _may_miss(self, kind: Kind) -> bool:
+        """Whether we go on without a kind that we may not read; without ServiceAccounts nothing goes."""
+        return self._forgiving and kind != gvk.SERVICE_ACCOUNT
+
+    def _pass_over(self, kind: Kind, error: str) -> None:
+        """Ask for no more of a kind for a while: the answer would be the same."""
+        if kind not in self._forbidden:
+            logger.warning("may not be read, passed over", extra={"kind": str(kind), "error": error})
+        self._forbidden[kind] = self._clock() + _FORBIDDEN_SECONDS
 
     def _remember(self, key: _Key, found: Source | None) -> None:
         if found is not None and key[0] in self._stores:

@@ -81,6 +81,8 @@ class Reflector:
         """Whether a whole list has been seen."""
         self.error = ""
         """Why the API server is not being heard; empty while it is."""
+        self.forbidden = False
+        """Whether the last list was refused us; other than a login that fails, it will be again."""
         self.lists = 0
         self._client = client
         self._tell = tell
@@ -121,6 +123,7 @@ class Reflector:
         token = ""
         while True:
             answer = await self._client.send(calls.list_page(self.kind, token))
+            self.forbidden = answer.status == 403
             if answer.status != 200:
                 client.raise_for(answer, f"list {self.kind}")
             try:

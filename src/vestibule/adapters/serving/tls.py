@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-__all__ = ["MinVersion", "TlsHolder", "ciphers"]
+__all__ = ["MinVersion", "TlsHolder", "ciphers", "left_out"]
 
 MinVersion = Literal["1.2", "1.3"]
 
@@ -23,6 +23,8 @@ _IANA: Final = re.compile(
     r"TLS_(ECDHE_(?:RSA|ECDSA))_WITH_(AES_(?:128|256)_GCM_SHA(?:256|384)|CHACHA20_POLY1305)(?:_SHA256)?"
 )
 
+_TLS_1_3: Final = re.compile(r"TLS_(AES_(128|256)_(GCM|CCM(_8)?)|CHACHA20_POLY1305)_SHA(256|384)")
+
 
 def ciphers(suites: Collection[str]) -> str:
     """OpenSSL's names for suites given by their IANA names; what is not both forward secret and authenticated
@@ -30,6 +32,11 @@ def ciphers(suites: Collection[str]) -> str:
     found = [match for suite in suites if (match := _IANA.fullmatch(suite))]
     names = [f"{match[1]}_{match[2]}".replace("AES_", "AES").replace("_", "-") for match in found]
     return ":".join(names) or _TLS_1_2_CIPHERS
+
+
+def left_out(suites: Collection[str]) -> list[str]:
+    """The suites of TLS 1.2 that ``ciphers`` leaves out, or does not know."""
+    return [suite for suite in suites if not (_IANA.fullmatch(suite) or _TLS_1_3.fullmatch(suite))]
 
 
 class TlsHolder:

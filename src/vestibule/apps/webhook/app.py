@@ -25,9 +25,9 @@ from vestibule.adapters.observe.otlp import Otlp
 from vestibule.adapters.serving.certwatch import CertFiles, CertWatcher
 from vestibule.adapters.serving.health import Health
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Limits, Server
-from vestibule.adapters.serving.tls import TlsHolder
+from vestibule.adapters.serving.tls import TlsHolder, left_out
 from vestibule.adapters.settingsfile import Watched
-from vestibule.apps.webhook import canary
+from vestibule.apps.webhook import canary, validator
 from vestibule.apps.webhook.handler import Handler
 from vestibule.apps.webhook.policies import Policies
 from vestibule.apps.webhook.supplements import Supplements
@@ -108,12 +108,11 @@ class App:
 
     def __init__(
         self,
-        settings: Path | None,
-        overrides: Mapping[str, Any],
+        settings: Watched,
         cluster: Cluster,
         keeper: Keeper | None = None,
     ) -> None:
-        self._watched = Watched(settings, overrides)
+        self._watched = settings
         self._policies = Policies(self._watched, Supplements(cluster))
         self._cluster = cluster
         self._keeper = keeper
@@ -140,12 +139,13 @@ class App:
             Path(serving.client_ca) if serving.client_ca else None,
         )
         self._certificate = CertWatcher(files, self._tls)
+        probe = canary.Canary()
         self.health = Health(
             {
                 "cache": cluster.problem,
                 "policy": self._policies.unread,
                 "certificate": self._certificate_problem,
-                "mutation": lambda: canary.problem(self._policies.current()),
+                "mutation": lambda: probe.problem(self._policies.current()),
             }
         )
         limits = Limits(connections=serving.max_connections, inflight=serving.max_inflight)
@@ -189,6 +189,8 @@ class App:
         def route(request: HttpRequest) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
             if request.path in _PATHS:
                 return handler(request)
+            if request.path == "/validate" and request.method == "POST":
+                return validator.answer(request)
             return self._health(request)
 
         return route
@@ -211,6 +213,9 @@ class App:
         stop = asyncio.Event()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, stop.set)
+        weak = left_out(self._serving.tls_cipher_suites)
+        if weak:
+            logger.warning("cipher suites left out", extra={"suites": weak})
         if self._audit is not None:
             self._audit.start()
         if self._serving.metrics_addr:

@@ -1,7 +1,10 @@
 """The canned review behind ``/readyz``: ready means that a pod was really mutated, by the very code that
-serves."""
+serves. The pod asks in the words of every vocabulary that is understood. An administrator's policies have no
+say: one that lets nobody in is no fault of the process."""
 
 from __future__ import annotations
+
+from typing import Any, Final
 
 import msgspec
 
@@ -9,10 +12,20 @@ from vestibule.core.admission import review as reviews
 from vestibule.core.kinds.config import Settings
 from vestibule.core.mutation import pipeline
 from vestibule.core.mutation.facts import NO_ANNOTATIONS, Annotations, Facts, Source
-from vestibule.core.mutation.policy import Policy
+from vestibule.core.mutation.policy import Policy, compile_policy
 
-_NAMESPACE = "canary"
-_REVIEW = msgspec.json.encode(
+_NAMESPACE: Final = "canary"
+_POD: Final[dict[str, Any]] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "canary",
+        "namespace": _NAMESPACE,
+        "labels": {"azure.workload.identity/use": "true"},
+    },
+    "spec": {"serviceAccountName": "canary", "containers": [{"name": "canary", "image": "canary"}]},
+}
+_REVIEW: Final = msgspec.json.encode(
     {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -23,51 +36,85 @@ _REVIEW = msgspec.json.encode(
             "operation": "CREATE",
             "userInfo": {"username": "canary"},
             "namespace": _NAMESPACE,
-            "object": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": "canary", "namespace": _NAMESPACE},
-                "spec": {
-                    "serviceAccountName": "canary",
-                    "containers": [{"name": "canary", "image": "canary"}],
-                },
-            },
+            "object": _POD,
         },
     }
 )
-_ASKS = {
+_ROLE: Final = "arn:aws:iam::123456789012:role/canary"
+_ID: Final = "00000000-0000-0000-0000-000000000000"
+_PROVIDER: Final = "projects/1/locations/global/workloadIdentityPools/canary/providers/canary"
+_EMAIL: Final = "canary@canary.iam.gserviceaccount.com"
+_CWII: Final = {
     "cwii.dev/gcp-inject": "true",
-    "cwii.dev/gcp-audience": (
-        "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/canary/providers/canary"
-    ),
+    "cwii.dev/gcp-audience": f"//iam.googleapis.com/{_PROVIDER}",
     "cwii.dev/aws-inject": "true",
-    "cwii.dev/aws-role-arn": "arn:aws:iam::123456789012:role/canary",
+    "cwii.dev/aws-role-arn": _ROLE,
     "cwii.dev/az-inject": "true",
-    "cwii.dev/az-client-id": "00000000-0000-0000-0000-000000000000",
-    "cwii.dev/az-tenant-id": "00000000-0000-0000-0000-000000000000",
+    "cwii.dev/az-client-id": _ID,
+    "cwii.dev/az-tenant-id": _ID,
 }
-_FACTS = Facts(
-    _NAMESPACE,
-    "canary",
-    (
-        Source("Pod", _NAMESPACE, "canary"),
-        Source("ServiceAccount", _NAMESPACE, "canary", annotations=Annotations(_ASKS)),
-        Source("Namespace", "", _NAMESPACE),
-    ),
-    (NO_ANNOTATIONS, Annotations(_ASKS), NO_ANNOTATIONS),
-    1,
-)
 
 
-def problem(policy: Policy) -> str:
-    """Empty when the canned pod gets every identity that is switched on; else what went wrong."""
-    review = reviews.decode(_REVIEW)
-    verdict = pipeline.decide(review.request, _FACTS, policy, _REVIEW)
-    wanted = _enabled(policy.settings)
-    if set(verdict.providers) != wanted or bool(verdict.patch) != bool(wanted):
-        return f"a canned pod got {','.join(verdict.providers) or 'nothing'}, want {','.join(sorted(wanted))}"
-    return "" if reviews.encode(review, verdict) else "a canned answer is empty"
+class Canary:
+    """One pod, asked about whenever somebody wants to know whether we are ready."""
+
+    def __init__(self) -> None:
+        self._policy: Policy | None = None
+        self._bare: Policy | None = None
+        self._facts = _facts({})
+
+    def problem(self, policy: Policy) -> str:
+        """Empty when the canned pod gets every identity that can be asked for; else what went wrong."""
+        if policy is not self._policy:
+            self._policy = policy
+            self._bare = policy
+            if policy.central:
+                self._bare = compile_policy(msgspec.structs.replace(policy.settings, policies=()))
+            self._facts = _facts(_asks(policy.settings))
+        review = reviews.decode(_REVIEW)
+        verdict = pipeline.decide(review.request, self._facts, self._bare or policy, _REVIEW)
+        wanted = _clouds(policy.settings)
+        if set(verdict.providers) != wanted or (wanted and not verdict.patch):
+            got = ",".join(verdict.providers) or "nothing"
+            return f"a canned pod got {got}, want {','.join(sorted(wanted))}"
+        return "" if reviews.encode(review, verdict) else "a canned answer is empty"
 
 
-def _enabled(settings: Settings) -> set[str]:
-    return {name for name in ("gcp", "aws", "az") if getattr(settings, name).enabled}
+def _asks(settings: Settings) -> dict[str, str]:
+    """What the canned account says, in all vocabularies."""
+    eks, wif = (section.annotation_prefix.rstrip("/") for section in (settings.eks, settings.wif))
+    return {
+        **_CWII,
+        "azure.workload.identity/client-id": _ID,
+        "azure.workload.identity/tenant-id": _ID,
+        f"{eks}/role-arn": _ROLE,
+        f"{wif}/workload-identity-provider": _PROVIDER,
+        f"{wif}/service-account-email": _EMAIL,
+        "iam.gke.io/gcp-service-account": _EMAIL,
+    }
+
+
+def _clouds(settings: Settings) -> set[str]:
+    """Whom it must get."""
+    found: set[str] = set()
+    if "cwii" in settings.vocabularies:
+        found |= {name for name in ("gcp", "aws", "az") if getattr(settings, name).enabled}
+    for vocabulary, cloud in (("azwi", "az"), ("eks", "aws"), ("wif", "gcp"), ("gke", "gcp")):
+        if vocabulary in settings.vocabularies and (vocabulary != "gke" or settings.wif.provider):
+            found.add(cloud)
+    return found
+
+
+def _facts(asks: dict[str, str]) -> Facts:
+    said = Annotations(asks)
+    return Facts(
+        _NAMESPACE,
+        "canary",
+        (
+            Source("Pod", _NAMESPACE, "canary"),
+            Source("ServiceAccount", _NAMESPACE, "canary", annotations=said),
+            Source("Namespace", "", _NAMESPACE),
+        ),
+        (NO_ANNOTATIONS, said, NO_ANNOTATIONS),
+        1,
+    )

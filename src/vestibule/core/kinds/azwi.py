@@ -23,6 +23,12 @@ AUTHORITIES: Final = {
     "azuregermancloud": "https://login.microsoftonline.de/",
 }
 """Cloud names in lower case, and where their tokens are exchanged."""
+MOUNTS: Final = {
+    "1.5": "/var/run/secrets/azure/tokens",
+    "1.6.0": "/var/run/secrets/azure/wi",
+    "1.6.1": "/var/run/secrets/azure/wi",
+}
+"""Where the token is mounted in a layout; 1.6.1 adds a directory of the pod's own."""
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:[-+].*)?", re.ASCII)
 
@@ -56,8 +62,9 @@ class Azwi(Section, frozen=True):
     ``/var/run/secrets/azure/tokens``, ``1.6.0`` and later use reserved names below
     ``/var/run/secrets/azure/wi``."""
     legacy_mount: str = ""
-    """A second path at which the token volume is mounted, for programs that have an older release's path
-    built in (``better``)."""
+    """A second path at which the token volume is mounted, for programs that have another release's path
+    built in (``better``): ``/var/run/secrets/azure/tokens`` with a layout from 1.6 on. It shows the token
+    under the names of all releases."""
     tenant_id: str = ""
     """The tenant of accounts that name none."""
     cloud: str = ""
@@ -67,8 +74,8 @@ class Azwi(Section, frozen=True):
     audience: str = DEFAULT_AUDIENCE
     """Audience of the tokens."""
     require_label: bool = True
-    """Serve only pods with the label ``azure.workload.identity/use: "true"`` (``better``; in ``strict`` the
-    webhook configuration alone decides)."""
+    """Serve only pods with the label ``azure.workload.identity/use: "true"``. In ``strict`` without other
+    vocabularies the webhook configuration alone decides, as with the original."""
     proxy_image: str = "mcr.microsoft.com/oss/azure/workload-identity/proxy:v1.5.1"
     """Image of the proxy sidecar."""
     proxy_init_image: str = "mcr.microsoft.com/oss/azure/workload-identity/proxy-init:v1.5.1"
@@ -104,9 +111,19 @@ def problems(settings: Azwi, *, strict: bool) -> Iterator[tuple[str, str]]:
         yield "cloud", f"There is no cloud environment matching the name {settings.cloud!r}"
     if settings.kubernetes_version and version(settings.kubernetes_version) is None:
         yield "kubernetesVersion", f"is {settings.kubernetes_version!r}, want a version such as v1.34.0"
-    if settings.legacy_mount and not settings.legacy_mount.startswith("/"):
-        yield "legacyMount", f"is {settings.legacy_mount!r}, want an absolute path"
+    legacy = settings.legacy_mount
+    if legacy and not legacy.startswith("/"):
+        yield "legacyMount", f"is {legacy!r}, want an absolute path"
+    elif legacy and _nested(legacy.rstrip("/"), MOUNTS[settings.layout], settings.layout):
+        yield "legacyMount", f"is {legacy!r}, want a path neither above nor below {MOUNTS[settings.layout]}"
     yield from (("endpoint." + field, text) for field, text in _endpoint(settings.endpoint))
+
+
+def _nested(one: str, other: str, layout: str) -> bool:
+    """Whether a volume would be mounted inside a volume, which is read-only; 1.6.1 mounts below its path."""
+    if one == other:
+        return layout == "1.6.1"
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
 def _endpoint(endpoint: Endpoint) -> Iterator[tuple[str, str]]:

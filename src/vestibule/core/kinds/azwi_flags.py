@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from vestibule import errors
 from vestibule.core.kinds import goflags
 from vestibule.core.kinds.goflags import Flag
 
@@ -22,65 +21,55 @@ FLAGS: Final = (
     Flag("kubeconfig", "the cluster"),
     Flag("custom-token-endpoint-annotation-suffix", "pods ask for the endpoint with use-<suffix>"),
     Flag("custom-token-endpoint-audience", "audience of the endpoint's tokens"),
+    goflags.VERSION,
 )
 _LEVELS: Final = {"": "warning", "info": "info", "debug": "debug", "trace": "debug", "all": "debug"}
-_ENDPOINT: Final = {
-    "AZURE_KUBERNETES_TOKEN_PROXY": "tokenProxy",
-    "AZURE_KUBERNETES_SNI_NAME": "sniName",
-    "AZURE_KUBERNETES_CA_DATA": "caData",
-    "AZURE_KUBERNETES_CA_CONFIGMAP_NAME": "caConfigMapName",
-    "AZURE_KUBERNETES_CA_CTB_SIGNER_NAME": "caSignerName",
-    "AZURE_KUBERNETES_CA_CTB_LABEL_SELECTOR": "caLabelSelector",
+_VARIABLES: Final = {
+    "AZURE_TENANT_ID": "azwi.tenantId",
+    "AZURE_ENVIRONMENT": "azwi.cloud",
+    "PROXY_IMAGE": "azwi.proxyImage",
+    "PROXY_INIT_IMAGE": "azwi.proxyInitImage",
+    "AZURE_KUBERNETES_TOKEN_PROXY": "azwi.endpoint.tokenProxy",
+    "AZURE_KUBERNETES_SNI_NAME": "azwi.endpoint.sniName",
+    "AZURE_KUBERNETES_CA_DATA": "azwi.endpoint.caData",
+    "AZURE_KUBERNETES_CA_CONFIGMAP_NAME": "azwi.endpoint.caConfigMapName",
+    "AZURE_KUBERNETES_CA_CTB_SIGNER_NAME": "azwi.endpoint.caSignerName",
+    "AZURE_KUBERNETES_CA_CTB_LABEL_SELECTOR": "azwi.endpoint.caLabelSelector",
 }
 
 
-def settings(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, Any]:
-    """What flags and variables say, as settings data; raises InvalidSettings with every problem."""
-    problems: list[errors.Problem] = []
-
-    def variable(name: str) -> str:
-        return environ.get(f"CONFIG_{name}") or environ.get(name) or ""
-
-    level = given.get("log-level", "").lower()
-    if level not in _LEVELS:
-        problems.append(errors.Problem("--log-level", "", f"is {level!r}, want info, debug, trace or all"))
+def settings(given: Mapping[str, str], environ: Mapping[str, str]) -> goflags.Meaning:
+    """What flags and variables mean; raises InvalidSettings with every problem."""
+    reader = goflags.Reader(FLAGS, given)
+    for variable, path in _VARIABLES.items():
+        for name in (f"CONFIG_{variable}", variable):
+            if environ.get(name):
+                reader.put(path, environ[name], name)
+                break
+    if given.get("audience"):
+        reader.text("audience", "azwi.audience")
+    reader.text("custom-token-endpoint-annotation-suffix", "azwi.endpoint.annotationSuffix")
+    reader.text("custom-token-endpoint-audience", "azwi.endpoint.audience")
+    reader.text("log-level", "azwi.proxyLogLevel")
+    reader.choice("log-level", "serving.logLevel", _LEVELS, "info, debug, trace or all")
     if given.get("metrics-backend", "prometheus").lower() != "prometheus":
-        problems.append(
-            errors.Problem("--metrics-backend", "", f"is {given['metrics-backend']!r}, want prometheus")
+        reader.wrong("metrics-backend", "prometheus")
+    reader.listen("health-addr", "serving.healthAddr")
+    reader.listen("metrics-addr", "serving.metricsAddr")
+    reader.tls()
+    certificates = reader.certificates("webhook-cert-dir", "/certs")
+    if not reader.on("disable-cert-rotation"):
+        reader.note(
+            "disable-cert-rotation",
+            "is not set, but nothing renews the certificate in --webhook-cert-dir: let cert-manager do it, "
+            "or us, with selfCertificate in the settings",
         )
-    if problems:
-        raise errors.InvalidSettings(*problems)
-    directory = given.get("webhook-cert-dir", "/certs").rstrip("/")
-    azwi: dict[str, Any] = {
-        "tenantId": variable("AZURE_TENANT_ID"),
-        "cloud": variable("AZURE_ENVIRONMENT"),
-        "proxyLogLevel": given.get("log-level", ""),
-        "endpoint": {
-            "annotationSuffix": given.get("custom-token-endpoint-annotation-suffix", ""),
-            "audience": given.get("custom-token-endpoint-audience", ""),
-            **{field: variable(name) for name, field in _ENDPOINT.items()},
-        },
-    }
-    for field, value in (
-        ("audience", given.get("audience", "")),
-        ("proxyImage", variable("PROXY_IMAGE")),
-        ("proxyInitImage", variable("PROXY_INIT_IMAGE")),
-    ):
-        if value:
-            azwi[field] = value
-    serving: dict[str, Any] = {
+    serving = {
         "addr": "[::]:9443",
-        "healthAddr": goflags.listen(given.get("health-addr", ":9440")),
-        "metricsAddr": goflags.listen(given.get("metrics-addr", ":8095")),
-        "tlsCert": f"{directory}/tls.crt",
-        "tlsKey": f"{directory}/tls.key",
-        "tlsMinVersion": goflags.tls_version("--tls-min-version", given.get("tls-min-version", "1.3")),
-        "tlsCipherSuites": tuple(filter(None, given.get("tls-cipher-suites", "").split(","))),
-        "logLevel": _LEVELS[level],
+        "healthAddr": "[::]:9440",
+        "metricsAddr": "[::]:8095",
+        "tlsMinVersion": "1.3",
+        "logLevel": "warning",
+        **certificates,
     }
-    return {
-        "vocabularies": ("azwi",),
-        "azwi": azwi,
-        "serving": serving,
-        "kubeconfig": given.get("kubeconfig", ""),
-    }
+    return reader.meaning({"vocabularies": ["azwi"], "serving": serving})

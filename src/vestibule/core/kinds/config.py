@@ -79,6 +79,13 @@ class Az(Section, frozen=True):
     a pod sends its token there."""
 
 
+class Sandbox(Section, frozen=True):
+    """Kata and confidential containers, driven by ``KataConfig`` and ``OSCWebhookConfig``."""
+
+    enabled: bool = False
+    """Read KataConfigs and OSCWebhookConfigs, and give pods their runtime class, annotations and sizes."""
+
+
 class Verify(Section, frozen=True):
     """The container that proves the identity before the pod starts (``better``; ``strict`` keeps the
     original's shape)."""
@@ -221,6 +228,9 @@ class Settings(Section, frozen=True):
     on_invalid: Literal["warn", "refuse"] = "warn"
     """What happens to a pod whose identity is malformed (an ARN that is none, a client id that is no
     GUID)."""
+    on_forbidden: Literal["fault", "pass-over"] = "fault"
+    """What happens when the cluster does not let us read namespaces or workloads. ``fault``: pods are not
+    decided, and we are not ready. ``pass-over``: they count as saying nothing, and the log tells once."""
     identity_policies: bool = False
     """Read the IdentityPolicy objects of the cluster too, and install their kind."""
     policies: tuple[Any, ...] = ()
@@ -241,6 +251,8 @@ class Settings(Section, frozen=True):
     """EKS, where ``vocabularies`` names it."""
     wif: Wif = Wif()
     """The GCP workload identity federation webhook and GKE, where ``vocabularies`` names them."""
+    sandbox: Sandbox = Sandbox()
+    """Kata and confidential containers."""
     verify: Verify = Verify()
     """The verify container."""
     webhook: Webhook = Webhook()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from vestibule import errors
 from vestibule.core.kinds import goflags
 from vestibule.core.kinds.goflags import Flag
 from vestibule.core.kinds.text import integer
@@ -34,10 +33,14 @@ FLAGS: Final = (
     Flag("tls-cipher-suites", "TLS 1.2 suites by their IANA names"),
     Flag("kubeconfig", "the cluster"),
     Flag("v", "verbosity: 4 and more is debug"),
+    Flag("in-cluster", "false: certificates come from files, as here they always do", "bool"),
+    goflags.VERSION,
     Flag(
-        "in-cluster", "false: certificates come from files; true is not supported by today's clusters", "bool"
+        "compose-role-arn",
+        _UNUSED + "role names are completed where the settings have eks.accountId",
+        "bool",
+        used=False,
     ),
-    Flag("compose-role-arn", "complete role names; needs eks.accountId in the settings", "bool"),
     Flag("kube-api", _UNUSED + "the kubeconfig names the API server", used=False),
     Flag("tls-secret", _UNUSED + "certificates come from files", used=False),
     Flag("service-name", _UNUSED + "certificates come from files", used=False),
@@ -46,62 +49,61 @@ FLAGS: Final = (
     Flag("enable-debugging-handlers", _UNUSED + "there are none", "bool", used=False),
     *(
         Flag(name, _UNUSED + "logs are JSON lines", "bool", used=False)
-        for name in ("logtostderr", "alsologtostderr")
+        for name in (
+            "logtostderr", "alsologtostderr", "add_dir_header", "skip_headers", "skip_log_headers",
+            "one_output",
+        )
     ),
     *(
         Flag(name, _UNUSED + "logs are JSON lines", used=False)
-        for name in ("log_dir", "stderrthreshold", "vmodule")
+        for name in (
+            "log_dir", "log_file", "log_file_max_size", "log_backtrace_at", "stderrthreshold", "vmodule",
+        )
     ),
-)
+)  # fmt: skip
 _TEXTS: Final = {
-    "annotation-prefix": "annotationPrefix",
-    "token-audience": "tokenAudience",
-    "token-mount-path": "tokenMountPath",
-    "aws-default-region": "awsDefaultRegion",
-}
-_CREDENTIALS: Final = {
-    "watch-container-credentials-config": "file",
-    "container-credentials-audience": "audience",
-    "container-credentials-mount-path": "mountPath",
-    "container-credentials-volume-name": "volumeName",
-    "container-credentials-token-path": "tokenPath",
-    "container-credentials-full-uri": "fullUri",
+    "annotation-prefix": "eks.annotationPrefix",
+    "token-audience": "eks.tokenAudience",
+    "token-mount-path": "eks.tokenMountPath",
+    "aws-default-region": "eks.awsDefaultRegion",
+    "watch-container-credentials-config": "eks.containerCredentials.file",
+    "container-credentials-audience": "eks.containerCredentials.audience",
+    "container-credentials-mount-path": "eks.containerCredentials.mountPath",
+    "container-credentials-volume-name": "eks.containerCredentials.volumeName",
+    "container-credentials-token-path": "eks.containerCredentials.tokenPath",
+    "container-credentials-full-uri": "eks.containerCredentials.fullUri",
+    "tls-cert": "serving.tlsCert",
+    "tls-key": "serving.tlsKey",
 }
 
 
-def settings(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, Any]:
-    """What flags say, as settings data; raises InvalidSettings with every problem."""
+def settings(given: Mapping[str, str], environ: Mapping[str, str]) -> goflags.Meaning:
+    """What flags mean; raises InvalidSettings with every problem."""
     del environ  # the original reads none
-    problems: list[errors.Problem] = []
-
-    def number(name: str, default: int) -> int:
-        value = integer(given.get(name, str(default)))
-        if value is None:
-            problems.append(errors.Problem(f"--{name}", "", f"is {given[name]!r}, want a whole number"))
-        return value or 0
-
-    eks: dict[str, Any] = {field: given[name] for name, field in _TEXTS.items() if name in given}
-    eks["tokenExpiration"] = number("token-expiration", 86400)
-    eks["stsRegionalEndpoint"] = goflags.boolean(given.get("sts-regional-endpoint", "false")) is True
-    eks["containerCredentials"] = {
-        field: given[name] for name, field in _CREDENTIALS.items() if name in given
-    }
-    if goflags.boolean(given.get("watch-config-map", "false")):
-        eks["mappingConfigMap"] = f"{given.get('namespace', 'eks')}/pod-identity-webhook"
+    reader = goflags.Reader(FLAGS, given)
+    for name, path in _TEXTS.items():
+        reader.text(name, path)
+    reader.number("token-expiration", "eks.tokenExpiration")
+    reader.boolean("sts-regional-endpoint", "eks.stsRegionalEndpoint")
+    if reader.on("watch-config-map"):
+        where = f"{given.get('namespace', 'eks')}/pod-identity-webhook"
+        reader.put("eks.mappingConfigMap", where, "--watch-config-map")
+    if reader.on("in-cluster"):
+        reader.note("in-cluster", "is true, but certificates come from --tls-cert and --tls-key")
+    reader.port("port", "serving.addr")
+    reader.port("metrics-port", "serving.metricsAddr")
+    reader.tls()
+    if "v" in given:
+        verbosity = integer(given["v"])
+        if verbosity is None:
+            reader.wrong("v", "a whole number")
+        else:
+            reader.put("serving.logLevel", "debug" if verbosity >= 4 else "info", "--v")
     serving = {
-        "addr": f"[::]:{number('port', 443)}",
-        "metricsAddr": f"[::]:{number('metrics-port', 9999)}",
-        "tlsCert": given.get("tls-cert", "/etc/webhook/certs/tls.crt"),
-        "tlsKey": given.get("tls-key", "/etc/webhook/certs/tls.key"),
-        "tlsMinVersion": goflags.tls_version("--tls-min-version", given.get("tls-min-version", "1.2")),
-        "tlsCipherSuites": tuple(filter(None, given.get("tls-cipher-suites", "").split(","))),
-        "logLevel": "debug" if number("v", 0) >= 4 else "info",
+        "addr": "[::]:443",
+        "metricsAddr": "[::]:9999",
+        "tlsCert": "/etc/webhook/certs/tls.crt",
+        "tlsKey": "/etc/webhook/certs/tls.key",
+        "tlsMinVersion": "1.2",
     }
-    if problems:
-        raise errors.InvalidSettings(*problems)
-    return {
-        "vocabularies": ("eks",),
-        "eks": eks,
-        "serving": serving,
-        "kubeconfig": given.get("kubeconfig", ""),
-    }
+    return reader.meaning({"vocabularies": ["eks"], "serving": serving})

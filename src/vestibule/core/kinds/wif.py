@@ -26,9 +26,10 @@ class Wif(Section, frozen=True):
     token_audience: str = "sts.googleapis.com"
     """Audience of the tokens where no account names one; Google checks it against the provider."""
     token_expiration_seconds: int = 86400
-    """Life of the tokens where no object says otherwise; raised to 3600 when lower."""
-    token_default_mode: int = 0o440
-    """Mode of the token file."""
+    """Life of the tokens where no object says otherwise; raised to 600 when lower (3600 in ``strict``)."""
+    token_default_mode: int | None = None
+    """Mode of the token and credentials files, as a decimal number. Default: 420, which is 0644, so that
+    programs that do not run as root can read them (288, which is 0440, in ``strict``)."""
     default_region: str = ""
     """``CLOUDSDK_COMPUTE_REGION`` of containers that set none."""
     injection_mode: Literal["", "direct", "gcloud"] = ""
@@ -52,7 +53,7 @@ def problems(settings: Wif, *, strict: bool) -> Iterator[tuple[str, str]]:
     if settings.provider and PROVIDER.fullmatch(settings.provider) is None:
         want = "projects/<number>/locations/global/workloadIdentityPools/<pool>/providers/<provider>"
         yield "provider", f"is {settings.provider!r}, want {want}"
-    if not 0 <= settings.token_default_mode <= 0o777:
+    if not 0 <= (settings.token_default_mode or 0) <= 0o777:
         yield "tokenDefaultMode", f"is {settings.token_default_mode}, want a file mode"
     for field, url in (("stsUrl", settings.sts_url), ("iamUrl", settings.iam_url)):
         if not url.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):

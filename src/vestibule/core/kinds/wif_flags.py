@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import msgspec
 
-from vestibule import errors
 from vestibule.core.kinds import goflags
 from vestibule.core.kinds.goflags import Flag
 from vestibule.core.kinds.text import duration, integer
@@ -29,72 +28,67 @@ FLAGS: Final = (
     Flag("tls-min-version", "1.2, 1.3, VersionTLS12 or VersionTLS13; lower ones are raised to 1.2"),
     Flag("tls-cipher-suites", "TLS 1.2 suites by their IANA names"),
     Flag("kubeconfig", "the cluster"),
+    Flag("zap-log-level", "debug, info, error or a number, which is debug"),
     Flag("leader-elect", "taken, without effect: every replica serves", "bool", used=False),
     Flag("zap-devel", _UNUSED, "bool", used=False),
     *(Flag(f"zap-{name}", _UNUSED, used=False) for name in ("encoder", "stacktrace-level", "time-encoding")),
-    Flag("zap-log-level", "debug, info or error"),
 )
 _TEXTS: Final = {
-    "annotation-prefix": "annotationPrefix",
-    "token-audience": "tokenAudience",
-    "gcp-default-region": "defaultRegion",
-    "gcloud-image": "gcloudImage",
-    "default-injection-mode": "injectionMode",
+    "annotation-prefix": "wif.annotationPrefix",
+    "token-audience": "wif.tokenAudience",
+    "gcp-default-region": "wif.defaultRegion",
+    "gcloud-image": "wif.gcloudImage",
 }
+_LEVELS: Final = {"debug": "debug", "info": "info", "error": "error", "panic": "error"}
 
 
-def settings(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, Any]:
-    """What flags say, as settings data; raises InvalidSettings with every problem."""
+def settings(given: Mapping[str, str], environ: Mapping[str, str]) -> goflags.Meaning:
+    """What flags mean; raises InvalidSettings with every problem."""
     del environ  # the original reads none
-    problems: list[errors.Problem] = []
+    reader = goflags.Reader(FLAGS, given)
+    for name, path in _TEXTS.items():
+        reader.text(name, path)
+    modes = {"direct": "direct", "gcloud": "gcloud"}
+    reader.choice("default-injection-mode", "wif.injectionMode", modes, "direct or gcloud")
+    _token(reader, given)
+    if given.get("setup-container-resources"):
+        try:
+            found = msgspec.json.decode(given["setup-container-resources"], type=dict[str, Any])
+            reader.put("wif.setupResources", found, "--setup-container-resources")
+        except msgspec.MsgspecError as error:
+            reader.wrong("setup-container-resources", f"an object ({error})")
+    reader.port("webhook-port", "serving.addr")
+    reader.listen("health-probe-bind-address", "serving.healthAddr")
+    reader.listen("metrics-bind-address", "serving.metricsAddr")
+    reader.tls()
+    level = given.get("zap-log-level", "")
+    if (integer(level) or 0) > 0:
+        reader.put("serving.logLevel", "debug", "--zap-log-level")
+    else:
+        reader.choice("zap-log-level", "serving.logLevel", _LEVELS, "debug, info, error or a number above 0")
+    serving = {
+        "addr": "[::]:9443",
+        "healthAddr": "[::]:8081",
+        "metricsAddr": "[::]:8080",
+        "tlsMinVersion": "1.2",
+        **reader.certificates("webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs"),  # noqa: S108
+    }
+    return reader.meaning({"vocabularies": ["wif"], "serving": serving})
 
-    def wrong(name: str, want: str) -> None:
-        problems.append(errors.Problem(f"--{name}", "", f"is {given[name]!r}, want {want}"))
 
-    wif: dict[str, Any] = {field: given[name] for name, field in _TEXTS.items() if name in given}
+def _token(reader: goflags.Reader, given: Mapping[str, str]) -> None:
     if "token-expiration" in given:
         seconds = duration(given["token-expiration"])
         if seconds is None:
-            wrong("token-expiration", "a duration such as 24h")
+            reader.wrong("token-expiration", "a duration such as 24h")
         else:
-            wif["tokenExpirationSeconds"] = int(seconds)
+            reader.put("wif.tokenExpirationSeconds", int(seconds), "--token-expiration")
     if "token-default-mode" in given:
         mode = _mode(given["token-default-mode"])
         if mode is None:
-            wrong("token-default-mode", "a file mode such as 0440")
+            reader.wrong("token-default-mode", "a file mode such as 0440")
         else:
-            wif["tokenDefaultMode"] = mode
-    if given.get("setup-container-resources"):
-        try:
-            wif["setupResources"] = msgspec.json.decode(
-                given["setup-container-resources"], type=dict[str, Any]
-            )
-        except msgspec.MsgspecError as error:
-            wrong("setup-container-resources", f"an object ({error})")
-    port = integer(given.get("webhook-port", "9443"))
-    if port is None:
-        wrong("webhook-port", "a port")
-    if problems:
-        raise errors.InvalidSettings(*problems)
-    directory = given.get("webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs").rstrip("/")  # noqa: S108
-    metrics = given.get("metrics-bind-address", ":8080")
-    level = given.get("zap-log-level", "info")
-    serving = {
-        "addr": f"[::]:{port}",
-        "healthAddr": goflags.listen(given.get("health-probe-bind-address", ":8081")),
-        "metricsAddr": "" if metrics == "0" else goflags.listen(metrics),
-        "tlsCert": f"{directory}/tls.crt",
-        "tlsKey": f"{directory}/tls.key",
-        "tlsMinVersion": goflags.tls_version("--tls-min-version", given.get("tls-min-version", "1.2")),
-        "tlsCipherSuites": tuple(filter(None, given.get("tls-cipher-suites", "").split(","))),
-        "logLevel": level if level in ("debug", "error") else "info",
-    }
-    return {
-        "vocabularies": ("wif",),
-        "wif": wif,
-        "serving": serving,
-        "kubeconfig": given.get("kubeconfig", ""),
-    }
+            reader.put("wif.tokenDefaultMode", mode, "--token-default-mode")
 
 
 def _mode(text: str) -> int | None:

@@ -8,8 +8,11 @@ cost one resolution.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from vestibule.core.admission import review
 from vestibule.core.admission.verdict import Missing, Origin
@@ -17,10 +20,11 @@ from vestibule.core.kinds import config, identitypolicy, selectors, vocabulary
 from vestibule.core.mutation import podview
 from vestibule.core.mutation import rules as mutation_rules
 from vestibule.core.mutation.facts import Annotations, Facts, Source
-from vestibule.core.mutation.identity import central, levels, likeness, render
+from vestibule.core.mutation.identity import azure_place, central, layouts, levels, likeness, render
 from vestibule.core.mutation.identity.dialect import Asked, Dialect, Subject
 from vestibule.core.mutation.identity.dialects import azwi, cwii, eks, wif
 from vestibule.core.mutation.identity.plan import Plan
+from vestibule.core.mutation.sandbox.world import World
 
 _REMEMBERED: Final = 2048
 """Distinct sets of annotations kept; at about 4 KB each some 8 MiB when full."""
@@ -60,14 +64,23 @@ class Prepared(NamedTuple):
 class Policy:
     """What the administrator wants, ready for use."""
 
-    def __init__(self, settings: config.Settings, objects: Sequence[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self,
+        settings: config.Settings,
+        objects: Sequence[Mapping[str, Any]] = (),
+        sandbox: World | None = None,
+    ) -> None:
         """``objects`` are the IdentityPolicies of the cluster; the settings' own are added."""
         self.settings = settings
+        self.sandbox = sandbox if sandbox is not None and sandbox.active else None
+        """What is said about sandboxes; None when nothing is."""
         loaded = identitypolicy.load(settings.policies, objects)
         self.broken = loaded.problems
         """What is wrong with policies that are left out."""
         self.central = central.Central(loaded.policies)
         self.rules = mutation_rules.of(settings)
+        if self.sandbox is not None and not self.rules.namespaces:
+            self.rules = msgspec.structs.replace(self.rules, namespaces=True)
         self.excluded = selectors.matcher((*settings.exclude.namespaces, settings.install.namespace))
         self.dialects = tuple(_DIALECTS[name](settings, self.rules) for name in settings.vocabularies)
         self._plain = settings.vocabularies == ("cwii",) and not self.central
@@ -94,6 +107,7 @@ class Policy:
             _labels(pod),
             spec.host_network is True,
             _reserved(pod) if self.rules.checked and self.settings.azwi.layout != "1.5" else "",
+            _drawn(pod) if self.settings.eks.container_credentials.identities else 0,
         )
 
     def _prepare(self, annotations: tuple[Annotations, ...], subject: Subject) -> Prepared:
@@ -126,7 +140,7 @@ class Policy:
             missing += asked.missing
             required |= asked.required
             switched_off |= asked.switched_off
-        chosen = [plan for cloud in vocabulary.PROVIDERS for plan in plans.get(cloud, ("", []))[1]]
+        chosen = _apart([plan for cloud in vocabulary.PROVIDERS for plan in plans.get(cloud, ("", []))[1]])
         notes = (*found.notes, *(levels.Note(text) for plan in chosen for text in plan.notes))
         return Prepared(
             render.Bundle([render.pieces(plan) for plan in chosen]),
@@ -150,14 +164,45 @@ def _refused(asked: Asked) -> Prepared:
     return Prepared(render.Bundle([]), (), (), (), frozenset(), asked.refusal, asked.code, "")
 
 
+def _apart(plans: list[Plan]) -> list[Plan]:
+    """The plans, none of which serves a container that another cloud's plan brings along. Such a container
+    may have been there before, so it may need the identity of its own cloud."""
+    brought = {
+        plan.provider: {helper.name for helper in plan.helpers} - layouts.HELPERS
+        for plan in plans
+        if plan.helpers
+    }
+    if len(plans) < 2 or not any(brought.values()):
+        return plans
+    return [
+        plan._replace(
+            skip=(
+                *plan.skip,
+                *sorted(name for cloud, names in brought.items() if cloud != plan.provider for name in names),
+            )
+        )
+        for plan in plans
+    ]
+
+
 def _reserved(pod: review.Pod) -> str:
     """What an earlier injection wrote into the pod's names."""
-    volumes = bytes(pod.spec.volumes)
-    start = volumes.find(_RESERVED)
-    return volumes[start + len(_RESERVED) :][:30].decode("ascii", "replace") if start >= 0 else ""
+    found = _RESERVED.search(bytes(pod.spec.volumes))
+    return found[1].decode() if found else ""
 
 
-_RESERVED: Final = azwi.RESERVED.encode()
+_RESERVED: Final = re.compile(b'"' + azure_place.RESERVED.encode() + b'([0-9a-f]{30})"')
+
+
+def _drawn(pod: review.Pod) -> int:
+    """From the characters that admission draws for the name of the pod's API token volume; when the pod comes
+    again they are the same. Few numbers, since decisions are remembered by them."""
+    found = _API_VOLUME.search(bytes(pod.spec.volumes))
+    return int.from_bytes(found[1]) % _DRAWS if found else 0
+
+
+_API_VOLUME: Final = re.compile(b'"kube-api-access-([a-z0-9]{5})"')
+_DRAWS: Final = 31
 
 
 def _labels(pod: review.Pod) -> tuple[tuple[str, str], ...]:
@@ -169,6 +214,8 @@ def _labels(pod: review.Pod) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((key, value) for key, value in found.items() if key.startswith(_LABEL_PREFIXES)))
 
 
-def compile_policy(settings: config.Settings, objects: Sequence[Mapping[str, Any]] = ()) -> Policy:
-    """The policy for these settings and these IdentityPolicies."""
-    return Policy(settings, objects)
+def compile_policy(
+    settings: config.Settings, objects: Sequence[Mapping[str, Any]] = (), sandbox: World | None = None
+) -> Policy:
+    """The policy for these settings, these IdentityPolicies and these sandboxes."""
+    return Policy(settings, objects, sandbox)

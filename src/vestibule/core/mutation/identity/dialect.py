@@ -29,6 +29,8 @@ class Subject(NamedTuple):
     host_network: bool = False
     reserved: str = ""
     """The digest in the names of an earlier injection into the same pod, however it was called then."""
+    drawn: int = 0
+    """A small number in which the pods of one workload, which have no names yet, differ."""
 
 
 class Asked(NamedTuple):

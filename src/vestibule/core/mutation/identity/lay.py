@@ -7,6 +7,8 @@ content, and told.
 
 from __future__ import annotations
 
+from typing import Final
+
 from vestibule.core.admission import patch, review
 from vestibule.core.kinds import selectors, text, vocabulary
 from vestibule.core.mutation import podview
@@ -146,9 +148,12 @@ def _check_helpers(bundle: render.Bundle, view: podview.PodView, pod: review.Pod
     present = {str(container.get("name")): container for container in listed}
     for helper in (helper for part in bundle.parts for helper in part.plan.helpers):
         found = present.get(helper.name)
-        ours = (helper.body["image"], helper.body["args"])
-        if found is not None and (found.get("image"), found.get("args")) != ours:
+        ours = [helper.body.get(field) for field in _WHAT_RUNS]
+        if found is not None and [found.get(field) for field in _WHAT_RUNS] != ours:
             notes.append(Note(f"the pod has a container {helper.name} of its own: kept, ours left out"))
+
+
+_WHAT_RUNS: Final = ("image", "command", "args")
 
 
 def _annotations(existing: dict[str, str] | None, bundle: render.Bundle, policy: Policy) -> bytes:
@@ -179,6 +184,7 @@ def _check_gcp_subject(facts: Facts, notes: list[Note]) -> None:
 
 def _check_names(bundle: render.Bundle, view: podview.PodView, notes: list[Note]) -> None:
     names = [container.name for container in (*view.containers, *(view.init_containers or ()))]
+    names += bundle.helpers  # a pod that has been here before has them, too
     told: set[str] = set()
     for part in bundle.parts:
         for glob in (*part.plan.include, *part.plan.skip):

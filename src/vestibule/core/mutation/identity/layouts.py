@@ -72,15 +72,7 @@ def verify_name(provider: Provider) -> str:
     return f"cwii-{provider}-verify"
 
 
-HELPERS: Final = frozenset(
-    {
-        GCP_WRITER,
-        *(verify_name(provider) for provider in ("gcp", "aws", "az")),
-        "azwi-proxy",
-        "azwi-proxy-init",
-        "gcloud-setup",
-    }
-)
+HELPERS: Final = frozenset({GCP_WRITER, *(verify_name(provider) for provider in ("gcp", "aws", "az"))})
 """Containers of ours; they get no identity beyond what they are made with."""
 
 

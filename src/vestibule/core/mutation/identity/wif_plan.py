@@ -38,10 +38,14 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     windows: bool = False
 
 
-def plan(claim: Claim, settings: Wif, prefix: str, *, better: bool) -> Plan:
-    """What the pod gets."""
+def plan(claim: Claim, settings: Wif, prefix: str, *, better: bool, inputs: bool = True) -> Plan:
+    """What the pod gets; ``inputs``: among it annotations with the values that its account asked with, as
+    the original writes them. The pod then asks with them itself when it comes again."""
     direct = claim.mode == "direct"
     when: Literal["absent", "replace"] = "absent" if better else "replace"
+    mode = settings.token_default_mode
+    if mode is None:
+        mode = 0o644 if better else 0o440
     token = Volume(
         TOKEN_VOLUME,
         {
@@ -55,7 +59,7 @@ def plan(claim: Claim, settings: Wif, prefix: str, *, better: bool) -> Plan:
                         }
                     }
                 ],
-                "defaultMode": settings.token_default_mode,
+                "defaultMode": mode,
             }
         },
         when,
@@ -64,7 +68,7 @@ def plan(claim: Claim, settings: Wif, prefix: str, *, better: bool) -> Plan:
     config_mount = Mount(CONFIG_VOLUME, _CONFIG_DIRECTORY, read_only=False, when="replace")
     volumes, mounts = [token], [Mount(TOKEN_VOLUME, _TOKEN_DIRECTORY, when=when)]
     if direct:
-        volumes.append(_credentials_volume(settings, prefix, when))
+        volumes.append(_credentials_volume(mode, prefix, when))
         mounts.append(Mount(CREDENTIALS_VOLUME, _CREDENTIALS_DIRECTORY, when=when))
     if not direct or better:
         volumes.append(config)
@@ -75,8 +79,8 @@ def plan(claim: Claim, settings: Wif, prefix: str, *, better: bool) -> Plan:
         mounts=tuple(mounts),
         env=tuple(_env(claim, settings, better=better)),
         helpers=() if direct else (_setup(claim, settings, mounts, better=better),),
-        annotations=tuple(_annotations(claim, settings, prefix)),
-        skip=(*claim.skip, SETUP),
+        annotations=tuple(_annotations(claim, settings, prefix, inputs=inputs)),
+        skip=claim.skip if direct and better else (*claim.skip, SETUP),
         marker=False,
         grants=(
             ("provider", f"//iam.googleapis.com/{claim.provider}"),
@@ -118,14 +122,16 @@ def project(email: str | None, *, better: bool) -> str:
     return f"{domain}:{head}" if dot else name  # projects of a domain are written the other way round
 
 
-def _annotations(claim: Claim, settings: Wif, prefix: str) -> list[tuple[str, str]]:
-    found = [(f"{prefix}workload-identity-provider", claim.provider)]
-    if claim.email is not None:
-        found.append((f"{prefix}service-account-email", claim.email))
-    found += [
-        (f"{prefix}audience", claim.audience),
-        (f"{prefix}token-expiration", str(claim.expiration)),
-    ]
+def _annotations(claim: Claim, settings: Wif, prefix: str, *, inputs: bool) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    if inputs:
+        found.append((f"{prefix}workload-identity-provider", claim.provider))
+        if claim.email is not None:
+            found.append((f"{prefix}service-account-email", claim.email))
+        found += [
+            (f"{prefix}audience", claim.audience),
+            (f"{prefix}token-expiration", str(claim.expiration)),
+        ]
     if claim.mode == "direct":
         found.append((f"{prefix}external-credentials-json", credentials(claim, settings)))
     return found
@@ -150,10 +156,10 @@ def _env(claim: Claim, settings: Wif, *, better: bool) -> list[Env]:
     return [*env, *(variable for variable in late if variable.value or not better)]
 
 
-def _credentials_volume(settings: Wif, prefix: str, when: Literal["absent", "replace"]) -> Volume:
+def _credentials_volume(mode: int, prefix: str, when: Literal["absent", "replace"]) -> Volume:
     field = f"metadata.annotations['{prefix}external-credentials-json']"
     item = {"path": _FILE, "fieldRef": {"apiVersion": "v1", "fieldPath": field}}
-    source = {"downwardAPI": {"items": [item], "defaultMode": settings.token_default_mode}}
+    source = {"downwardAPI": {"items": [item], "defaultMode": mode}}
     return Volume(CREDENTIALS_VOLUME, source, when)
 
 
@@ -175,7 +181,7 @@ def _setup(claim: Claim, settings: Wif, mounts: list[Mount], *, better: bool) ->
         "name": SETUP,
         "image": settings.gcloud_image,
         "command": ["sh", "-c", _script(claim)],
-        "env": [{"name": name, "value": value} for name, value in variables.items()],
+        "env": [Env(name, value, "extra").body() for name, value in variables.items()],
         "volumeMounts": [mount.body() for mount in mounts],
         "securityContext": security,
     }

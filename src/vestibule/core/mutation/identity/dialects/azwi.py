@@ -20,18 +20,17 @@ renamed pod (1.6 layouts)       a second volume and mount          the first one
 
 from __future__ import annotations
 
-import hashlib
-from typing import Final, NamedTuple
+from typing import Final
 
 from vestibule.core.kinds import azwi as azwi_settings
 from vestibule.core.kinds import config, vocabulary
 from vestibule.core.kinds.azwi import PREFIX, Azwi
 from vestibule.core.kinds.text import integer, trim
-from vestibule.core.mutation.identity import azure_proxy, checks, containers
+from vestibule.core.mutation.identity import azure_place, azure_proxy, checks, containers
 from vestibule.core.mutation.identity.dialect import Asked, Subject
 from vestibule.core.mutation.identity.dialects import nearmiss
 from vestibule.core.mutation.identity.levels import Levels, Note
-from vestibule.core.mutation.identity.plan import Env, Mount, Plan, Volume
+from vestibule.core.mutation.identity.plan import Env, Plan, Volume
 from vestibule.core.mutation.rules import Rules
 
 CLIENT_ID: Final = PREFIX + "client-id"
@@ -41,33 +40,12 @@ SKIP: Final = PREFIX + "skip-containers"
 PROXY: Final = PREFIX + "inject-proxy-sidecar"
 PROXY_PORT: Final = PREFIX + "proxy-sidecar-port"
 USE: Final = PREFIX + "use"
-RESERVED: Final = "azure-workload-identity-reserved-"
 _SHORTEST, _LONGEST, _USUAL = 3600, 86400, 3600
 _STRONGER: Final = ("AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PATH")
 _NAMES: Final = frozenset(
     key.removeprefix(PREFIX) for key in (CLIENT_ID, TENANT_ID, EXPIRATION, SKIP, PROXY, PROXY_PORT, USE)
 )
 _BAD_REQUEST, _INVALID = 400, 422
-
-
-class Place(NamedTuple):
-    """Where the token of one pod goes."""
-
-    volume: str
-    mount: str
-    token: str
-    ca: str = "ca-cert/ca.crt"
-
-
-def place(layout: str, pod: str, reserved: str = "") -> Place:
-    """The names of a layout; from 1.6 they hold a digest of the pod's name."""
-    if layout == "1.5":
-        return Place("azure-identity-token", "/var/run/secrets/azure/tokens", "azure-identity-token")
-    digest = reserved or hashlib.sha256(pod.encode()).hexdigest()[:30]
-    mount = "/var/run/secrets/azure/wi"
-    if layout == "1.6.1":
-        mount += f"/{digest}"
-    return Place(RESERVED + digest, mount, "token/azure-identity-token")
 
 
 class _Refused(Exception):
@@ -86,10 +64,14 @@ class AzureWorkloadIdentity:
     def __init__(self, settings: config.Settings, rules: Rules) -> None:
         self._settings = settings.azwi
         self._checked = rules.checked
+        self._highest = settings.max_token_expiration_seconds
+        # the original is registered for pods with the label alone; beside others we are registered for all
+        alone = len(settings.vocabularies) == 1
+        self._by_label = settings.azwi.require_label and (rules.checked or not alone)
 
     def ask(self, found: Levels, subject: Subject) -> Asked:
         """One plan for Azure, or why there is none."""
-        if self._checked and not self._wanted(found, subject):
+        if not self._wanted(found, subject):
             return Asked()
         if self._checked:
             endpoint = self._settings.endpoint.annotation_suffix
@@ -97,7 +79,9 @@ class AzureWorkloadIdentity:
                 found, PREFIX, _NAMES | ({f"use-{endpoint}"} if endpoint else set()), ("client-id",)
             )
         try:
-            plan = self._plan(_Reading(found, subject, self._settings, checked=self._checked))
+            plan = self._plan(
+                _Reading(found, subject, self._settings, checked=self._checked, highest=self._highest)
+            )
             return Asked(tuple(containers.split_plan(plan, CLIENT_ID, vocabulary.ENV_AZURE_CLIENT_ID, found)))
         except _Refused as refused:
             if self._checked:
@@ -106,7 +90,7 @@ class AzureWorkloadIdentity:
 
     def _wanted(self, found: Levels, subject: Subject) -> bool:
         """Whether the pod asks by its label; one that probably wants to is told."""
-        if not self._settings.require_label or (USE, "true") in subject.labels:
+        if not self._by_label or (USE, "true") in subject.labels:
             return True
         level = found.where(CLIENT_ID)
         if 0 <= level < found.last:
@@ -126,47 +110,28 @@ class AzureWorkloadIdentity:
         port = reading.proxy()
         expiration = reading.expiration()
         client, tenant = reading.client(), reading.tenant()
-        endpoint = reading.endpoint()
-        where = place(settings.layout, reading.subject.pod, reading.subject.reserved)
-        sources = [
-            {
-                "serviceAccountToken": {
-                    "path": where.token,
-                    "expirationSeconds": expiration,
-                    "audience": settings.endpoint.audience if endpoint else settings.audience,
-                }
-            }
-        ]
+        endpoint = settings.endpoint if reading.endpoint() else None
+        audience = settings.audience if endpoint is None else endpoint.audience
+        subject = reading.subject
+        where = azure_place.place(settings, subject.pod, subject.reserved, second=self._checked)
         env = [
             Env(vocabulary.ENV_AZURE_CLIENT_ID, client, "identity"),
             Env(vocabulary.ENV_AZURE_TENANT_ID, tenant, "identity"),
-            Env(vocabulary.ENV_AZURE_TOKEN_FILE, f"{where.mount}/{where.token}", "source"),
+            Env(vocabulary.ENV_AZURE_TOKEN_FILE, where.file, "source"),
             Env(vocabulary.ENV_AZURE_AUTHORITY_HOST, reading.authority(), "extra"),
         ]
-        if endpoint:
-            sources += _ca_sources(settings.endpoint, where)
-            env += _endpoint_env(settings.endpoint, where, checked=self._checked)
-        env = [variable for variable in env if variable.value]
-        reserved = settings.layout != "1.5"
-        mounts = [Mount(where.volume, where.mount, when="replace" if reserved else "absent")]
-        if self._checked and settings.legacy_mount and settings.legacy_mount != where.mount:
-            mounts.append(Mount(where.volume, settings.legacy_mount.rstrip("/")))
-        skip = reading.skip()
+        if endpoint is not None:
+            env += azure_place.endpoint_env(endpoint, where, checked=self._checked)
+        source = {"projected": {"sources": azure_place.sources(where, audience, expiration, endpoint)}}
         plan = Plan(
             provider="az",
-            volumes=(
-                Volume(where.volume, {"projected": {"sources": sources}}, "replace" if reserved else "token"),
-            ),
-            mounts=tuple(mounts),
-            env=tuple(env),
+            volumes=(Volume(where.volume, source, "token" if settings.layout == "1.5" else "replace"),),
+            mounts=tuple(azure_place.mounts(where)),
+            env=tuple(variable for variable in env if variable.value),
             stronger=_STRONGER,
-            skip=skip,
+            skip=reading.skip(),
             marker=False,
-            grants=(
-                ("tenant_id", tenant),
-                ("client_id", client),
-                ("audience", settings.endpoint.audience if endpoint else settings.audience),
-            ),
+            grants=(("tenant_id", tenant), ("client_id", client), ("audience", audience)),
         )
         return azure_proxy.added(plan, port, settings, checked=self._checked) if port else plan
 
@@ -174,11 +139,14 @@ class AzureWorkloadIdentity:
 class _Reading:
     """The values of one pod."""
 
-    def __init__(self, found: Levels, subject: Subject, settings: Azwi, *, checked: bool) -> None:
+    def __init__(
+        self, found: Levels, subject: Subject, settings: Azwi, *, checked: bool, highest: int
+    ) -> None:
         self._found = found
         self.subject = subject
         self._settings = settings
         self._checked = checked
+        self._highest = highest
 
     def account(self) -> None:
         """The ServiceAccount must exist."""
@@ -238,7 +206,7 @@ class _Reading:
         """Life of the token: the pod's word, else the account's, else an hour."""
         level, text = self._first(EXPIRATION)
         if not text:
-            return _USUAL
+            return min(_USUAL, self._highest) if self._checked else _USUAL
         number = integer(text)
         want = f"want {_SHORTEST} to {_LONGEST} seconds"
         better = f"{self._where(level)}: {EXPIRATION} is {text!r}, {want}"
@@ -251,6 +219,10 @@ class _Reading:
                 better,
             )
         self._found.text(EXPIRATION)  # so that it is shown where it came from
+        if self._checked and number > self._highest:
+            number = self._highest
+            note = Note(f"{number} used", level, EXPIRATION, text, f"at most {number} seconds")
+            self._found.notes.append(note)
         return number
 
     def proxy(self) -> int:
@@ -271,7 +243,7 @@ class _Reading:
                 f"Pod: {PROXY} asks for the proxy sidecar, which cannot work with spec.hostNetwork: true, "
                 "since its redirection would be the node's; remove one of the two",
             )
-        if self.subject.windows:
+        if self.subject.windows and self._checked:
             raise _Refused("", f"Pod: {PROXY} asks for the proxy sidecar, which there is for Linux only")
         return self._port()
 
@@ -309,6 +281,8 @@ class _Reading:
         levels = (0, self.subject.account_level) if not self._checked else range(self._found.last + 1)
         for level in levels:
             value = self._found.at(key, level) if level >= 0 else None
+            if value and self._checked:
+                value = trim(value)
             if value:
                 return level, value
         return -1, ""
@@ -327,26 +301,3 @@ def _not_a_number(text: str, bits: int) -> str:
     small = digits.isascii() and digits.isdigit()
     reason = "value out of range" if small and abs(int(digits or "0")) >= 2**bits else "invalid syntax"
     return f'strconv.ParseInt: parsing "{text}": {reason}'
-
-
-def _ca_sources(endpoint: azwi_settings.Endpoint, where: Place) -> list[dict[str, dict[str, object]]]:
-    if endpoint.ca_config_map_name:
-        items = [{"key": "ca.crt", "path": where.ca}]
-        return [{"configMap": {"name": endpoint.ca_config_map_name, "items": items, "optional": False}}]
-    if not endpoint.ca_signer_name:
-        return []
-    bundle: dict[str, object] = {"signerName": endpoint.ca_signer_name, "path": where.ca, "optional": False}
-    if endpoint.ca_label_selector:
-        bundle["labelSelector"] = azwi_settings.label_selector(endpoint)
-    return [{"clusterTrustBundle": bundle}]
-
-
-def _endpoint_env(endpoint: azwi_settings.Endpoint, where: Place, *, checked: bool) -> list[Env]:
-    projected = endpoint.ca_config_map_name or endpoint.ca_signer_name
-    file = f"{where.mount}/{where.ca}" if projected or not checked else ""
-    return [
-        Env("AZURE_KUBERNETES_TOKEN_PROXY", endpoint.token_proxy, "extra"),
-        Env("AZURE_KUBERNETES_SNI_NAME", endpoint.sni_name, "extra"),
-        Env("AZURE_KUBERNETES_CA_FILE", file, "extra"),
-        Env("AZURE_KUBERNETES_CA_DATA", endpoint.ca_data, "extra"),
-    ]

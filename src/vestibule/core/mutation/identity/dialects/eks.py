@@ -78,11 +78,11 @@ class Eks:
             return Asked(switched_off=True)
         if (subject.namespace, subject.account) in self._associated:
             return Asked((self._by_agent(found, subject),))
+        if self._checked:
+            nearmiss.tell(found, self._prefix, _KNOWN, ("role-arn",), shared=True)
         role, mapped = self._role(found, subject)
         if not role:
             return Asked()
-        if self._checked:
-            nearmiss.tell(found, self._prefix, _KNOWN, ("role-arn",))
         plan = self._by_role(found, subject, role, mapped)
         key = self._prefix + "role-arn"
         return Asked(tuple(containers.split_plan(plan, key, vocabulary.ENV_AWS_ROLE_ARN, found)))
@@ -97,6 +97,8 @@ class Eks:
             own = found.at(key, subject.account_level) if subject.account_level >= 0 else None
         if own is not None and self._settings.account_id and "arn:" not in own:
             own = f"arn:{self._settings.partition}:iam::{self._settings.account_id}:role/{own}"
+        if own and self._settings.account_id and not checks.ROLE_ARN.fits(own):
+            self._odd(found, key, own, found.where(key))
         if own:
             return own, None
         mapped = self._mapped(subject)
@@ -104,7 +106,14 @@ class Eks:
             return "", None
         if self._checked:
             found.default(key, mapped.role_arn)
+            if not checks.ROLE_ARN.fits(mapped.role_arn):
+                self._odd(found, "the role that the mapping gives it", mapped.role_arn, subject.account_level)
         return mapped.role_arn, mapped
+
+    @staticmethod
+    def _odd(found: Levels, key: str, role: str, level: int) -> None:
+        want = checks.ROLE_ARN.want
+        found.notes.append(Note("used all the same", max(level, 0), key, role, want, True, "aws"))
 
     def _mapped(self, subject: Subject) -> Role | None:
         mapping = self._settings.mapping
@@ -163,7 +172,9 @@ class Eks:
         )
         values = (agent.full_uri, _path(token, windows=subject.windows))
         plan = self._plan(found, subject, token, tuple(zip(_AGENT, values, strict=True)))
-        return plan._replace(labels=((f"{PREFIX}/pod-identity", "enabled"),))
+        return plan._replace(
+            labels=((f"{PREFIX}/pod-identity", "enabled"),), stronger=(*_STRONGER, *_WEB_IDENTITY)
+        )
 
     def _plan(
         self, found: Levels, subject: Subject, token: _Token, pair: tuple[tuple[str, str], ...]
@@ -269,5 +280,5 @@ def _path(token: _Token, *, windows: bool) -> str:
 
 def _draw(subject: Subject) -> int:
     """A number for this pod: pods differ in it, and one that is asked about twice does not."""
-    text = f"{subject.namespace}/{subject.account}/{subject.pod}"
+    text = f"{subject.namespace}/{subject.account}/{subject.pod}/{subject.drawn}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])

@@ -13,6 +13,7 @@ region, project unknown         set to nothing                     not set
 gcloud in direct mode           not usable                         usable
 variables, volumes, mounts      replaced                           kept, compared, told
 init container                  as root, unless told otherwise     fit for the restricted profile
+files                           for root and a group (0440)        for every user of the container (0644)
 ==============================  =================================  ==========================================
 """
 
@@ -123,6 +124,7 @@ class Wif:
         email_key = self._prefix + "service-account-email"
         provider = found.text(provider_key, _PROVIDER, provider="gcp")
         email = found.text(email_key, checks.SERVICE_ACCOUNT, provider="gcp")
+        nearmiss.tell(found, self._prefix, _NAMES, shared=True)
         if provider is None and email is None:
             return Asked()
         if provider is None and not self._settings.provider:
@@ -140,7 +142,6 @@ class Wif:
         if provider is None:
             provider = self._settings.provider
             found.default(provider_key, provider)
-        nearmiss.tell(found, self._prefix, _NAMES)
         audience = found.text(self._prefix + "audience")
         user = found.text(self._prefix + "gcloud-run-as-user", _USER)
         mode = found.text(self._prefix + "injection-mode", _MODE)
@@ -199,7 +200,9 @@ class Gke:
             mode="direct",
             windows=subject.windows,
         )
-        return Asked((wif_plan.plan(claim, self._settings, self._prefix, better=self._checked),))
+        return Asked(
+            (wif_plan.plan(claim, self._settings, self._prefix, better=self._checked, inputs=False),)
+        )
 
 
 def _number(read: Callable[[str], str | None], name: str, prefix: str) -> int | None:

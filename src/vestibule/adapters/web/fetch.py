@@ -1,0 +1,118 @@
+"""One document over HTTPS, with a deadline, a limit on its size, and no way down to plain HTTP.
+
+Nothing is raised for what the other side does: whoever asks wants to tell people about it. Redirects are
+followed, to https only, and noted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+from yarl import URL
+
+from vestibule import __version__
+from vestibule.core.doctor.reading import Reading
+
+_AGENT: Final = f"vestibule/{__version__}"
+LARGEST: Final = 1024 * 1024
+"""Bytes; a JWKS of a hundred keys has 80 KB."""
+_REDIRECTS: Final = 3
+_SECONDS: Final = 10.0
+_FAILURES: Final = (aiohttp.ClientError, OSError, ValueError)
+
+
+async def get(
+    url: str,
+    tls: ssl.SSLContext | None,
+    *,
+    headers: Mapping[str, str] | None = None,
+    seconds: float = _SECONDS,
+    now: Callable[[], float] = time.time,
+    plain: bool = False,
+    trust_env: bool = False,
+    **options: Any,
+) -> Reading:
+    """The document, or why there is none. ``plain`` allows http for the first address (an API server behind
+    a local proxy); ``options`` go to the request (``proxy``, ``server_hostname``)."""
+    hops: list[str] = []
+    here = url
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=tls if tls is not None else True),
+                headers={"User-Agent": _AGENT, "Accept": "*/*", **(headers or {})},
+                trust_env=trust_env,
+            ) as session,
+        ):
+            while True:
+                if urlsplit(here).scheme != "https" and not (plain and here == url):
+                    return Reading(url, error=_not_https(here, url), redirects=tuple(hops))
+                asked = now()
+                # what is encoded already stays as it is
+                request = session.get(URL(here, encoded=True), allow_redirects=False, **options)
+                async with request as response:
+                    if 300 <= response.status < 400 and "Location" in response.headers:
+                        here = urljoin(here, response.headers["Location"])
+                        hops.append(here)
+                        if len(hops) > _REDIRECTS:
+                            return Reading(url, error="sent on and on", redirects=tuple(hops))
+                        continue
+                    body = await _body(response)
+                    middle = asked + (now() - asked) / 2
+                    return Reading(
+                        url,
+                        response.status,
+                        body or b"",
+                        response.content_type,
+                        _date(response.headers.get("Date")),
+                        middle,
+                        "" if body is not None else f"is larger than {LARGEST} bytes",
+                        tuple(hops),
+                    )
+    except TimeoutError:
+        return Reading(url, error=f"no answer in {seconds:g} s", redirects=tuple(hops))
+    except _FAILURES as error:
+        return Reading(url, error=_said(error), redirects=tuple(hops))
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes | None:
+    """The body; None when it is larger than we take."""
+    found = bytearray()
+    async for chunk in response.content.iter_chunked(64 * 1024):
+        found += chunk
+        if len(found) > LARGEST:
+            return None
+    return bytes(found)
+
+
+def _not_https(here: str, url: str) -> str:
+    if here == url:
+        return "is no https address"
+    return "sends on to an address that is not https"
+
+
+def _date(header: str | None) -> float | None:
+    if not header:
+        return None
+    try:
+        return email.utils.parsedate_to_datetime(header).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        certificate = error.certificate_error
+        return f"certificate not trusted: {getattr(certificate, 'verify_message', '') or certificate}"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its name is not known to DNS"
+    text = str(error) or type(error).__name__
+    return text.splitlines()[0][:300]

@@ -1,0 +1,74 @@
+"""Words in which a case says what it expects of a pod without writing the whole pod down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.vectors import case
+
+Json = dict[str, Any]
+FIELDS = ("containers", "initContainers")
+
+
+def compare(answer: case.Answer, expect: Json, before: Json) -> list[str]:
+    """Everything in which the answer differs from what the words say.
+
+    ``volumes_added``, and under ``containers`` by name ``env_appended``, ``mounts_appended`` or
+    ``untouched``; ``containers_order`` and ``initContainers_order``; ``annotations_added`` and
+    ``labels_added``; ``warnings_contain``, one text for every warning, and ``message_contains``.
+    """
+    problems: list[str] = []
+
+    def same(what: str, got: Any, want: Any) -> None:
+        if got != want:
+            problems.append(f"{what}: got {got!r}, want {want!r}")
+
+    after = answer.pod
+    if "volumes_added" in expect:
+        there = {one["name"] for one in before["spec"].get("volumes", [])}
+        added = [one for one in after["spec"].get("volumes", []) if one["name"] not in there]
+        same("volumes_added", added, expect["volumes_added"])
+    for name, wanted in expect.get("containers", {}).items():
+        old, new = _container(before, name), _container(after, name)
+        if wanted.get("untouched"):
+            same(name, new, old)
+            continue
+        for word, field in (("env_appended", "env"), ("mounts_appended", "volumeMounts")):
+            if word in wanted:
+                got = (new or {}).get(field, [])
+                at = len(got) - len(wanted[word])
+                same(f"{name}: {word}", got[max(at, 0) :], wanted[word])
+                if old is not None:  # else it is a container of ours, which has some of its own
+                    same(f"{name}: {field} that were there", got[: max(at, 0)], old.get(field, []))
+    for field in FIELDS:
+        if f"{field}_order" in expect:
+            names = [one["name"] for one in after["spec"].get(field, [])]
+            same(field, names, expect[f"{field}_order"])
+    for field in ("annotations", "labels"):
+        if f"{field}_added" in expect:
+            same(field, _added(before, after, field), expect[f"{field}_added"])
+    if "warnings_contain" in expect:
+        problems += _warnings(answer.response.get("warnings", []), expect["warnings_contain"])
+    if "message_contains" in expect:
+        message = answer.response.get("status", {}).get("message", "")
+        if expect["message_contains"] not in message:
+            problems.append(f"message: got {message!r}, want {expect['message_contains']!r} in it")
+    return problems
+
+
+def _container(pod: Json, name: str) -> Json | None:
+    listed = [one for field in FIELDS for one in pod["spec"].get(field, [])]
+    return next((one for one in listed if one["name"] == name), None)
+
+
+def _added(before: Json, after: Json, field: str) -> Mapping[str, str]:
+    old, new = (pod["metadata"].get(field) or {} for pod in (before, after))
+    return {key: value for key, value in new.items() if old.get(key) != value}
+
+
+def _warnings(got: list[str], wanted: list[str]) -> list[str]:
+    """A warning for every text, and none besides."""
+    if len(got) == len(wanted) and all(any(text in warning for warning in got) for text in wanted):
+        return []
+    return [f"warnings: got {got}, want one with each of {wanted}"]
