@@ -260,3 +260,15 @@ def test_pieces_joined_are_the_file(lines: list[str]) -> None:
     text = "".join(lines)
 
     assert "".join(yamltext.pieces(text)) == text
+
+
+def test_a_key_is_removed_with_its_comment_and_nothing_else() -> None:
+    text = (
+        "spec:\n  # ours\n  resources:\n    requests: {cpu: 1}\n\n  # theirs\n  containers:\n    - name: a\n"
+        "      resources:\n        limits: {cpu: 1}\n      image: b # kept\n"
+    )
+    paths = ("/spec/resources", "/spec/containers/0/resources")
+
+    result = documents.patched(document(text), [{"op": "remove", "path": path} for path in paths])
+
+    assert result.text == "spec:\n\n  # theirs\n  containers:\n    - name: a\n      image: b # kept\n"

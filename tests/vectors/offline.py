@@ -11,7 +11,7 @@ from vestibule.adapters.cluster.memory import MemoryCluster
 from vestibule.apps.offline import inject
 from vestibule.apps.offline.documents import File
 from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import compile_policy
+from vestibule.core.mutation.policy import Policy, compile_policy
 
 Json = dict[str, Any]
 
@@ -22,9 +22,10 @@ def compare(
     wanted: config.Settings,
     answer: case.Answer,
     namespace: str = "team-a",
+    policy: Policy | None = None,
 ) -> list[str]:
     """Everything in which the offline path differs from the answer of the handler."""
-    policy = compile_policy(wanted)
+    policy = policy or compile_policy(wanted)
     cluster = MemoryCluster(objects)
     first = inject.run([_file(pod)], cluster, policy, namespace)
     problems = []

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from typing import Any
 
+from tests.vectors import case, offline
 from vestibule import errors
+from vestibule.adapters.cluster.memory import MemoryCluster
+from vestibule.apps.webhook.handler import Handler
+from vestibule.apps.webhook.supplements import Supplements
 from vestibule.core.initdata import document, lint, measure
 from vestibule.core.initdata.document import InitdataError
-from vestibule.core.kinds import kata
+from vestibule.core.kinds import config, kata
+from vestibule.core.mutation.policy import compile_policy
 from vestibule.core.mutation.sandbox import decision, laying, registration, validation
 from vestibule.core.mutation.sandbox.world import World
 
@@ -32,14 +38,9 @@ def _repeated(value: Any) -> Any:
 
 def world(vector: Json) -> World:
     """The world of a case; profiles stand beside the KataConfigs there."""
-    configs = copy.deepcopy(vector["kataConfigs"])
-    for config in configs:
-        webhook = (config.get("spec") or {}).get("webhook")
-        if webhook is not None and vector.get("runtimeProfiles"):
-            webhook["runtimeProfiles"] = vector["runtimeProfiles"]
     classes = [kata.runtime_class(one) for one in vector.get("runtimeClasses", [])]
     return World(
-        [kata.kata_config(config) for config in configs],
+        [kata.kata_config(one) for one in _configs(vector)],
         [kata.rule_set(rules) for rules in vector["oscWebhookConfigs"]],
         classes={one.metadata.name: one for one in classes},
         own_namespace="vestibule-system",
@@ -85,7 +86,48 @@ def _admission(vector: Json) -> list[str]:
     again, twice = decide(after)
     same("second pass", twice, after)
     same("second pass allowed", again.refusal, None)
-    return problems
+    return problems + _processes(vector, after)
+
+
+def _processes(vector: Json, after: Json) -> list[str]:
+    """The same pod comes out of the handler, twice, and out of a file, twice."""
+    objects = [
+        *(
+            {**one, "apiVersion": "kataconfiguration.openshift.io/v1", "kind": "KataConfig"}
+            for one in _configs(vector)
+        ),
+        *(
+            {**one, "apiVersion": "kataconfiguration.openshift.io/v1alpha1", "kind": "OSCWebhookConfig"}
+            for one in vector["oscWebhookConfigs"]
+        ),
+        *(
+            {**one, "apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass"}
+            for one in vector.get("runtimeClasses", [])
+        ),
+        {**vector["namespace"], "apiVersion": "v1", "kind": "Namespace"},
+    ]
+    cluster = MemoryCluster(objects)
+    settings = config.parse({"mode": vector.get("mode", "strict"), "sandbox": {"enabled": True}}, "vector")
+    supplements = Supplements(cluster)
+    asyncio.run(supplements.look(settings))
+    policy = compile_policy(settings, (), supplements.world(settings))
+    recorder = case.Recorder()
+    handler = Handler(lambda: policy, cluster, cluster, cluster, recorder)
+    namespace = vector["namespace"]["metadata"]["name"]
+    answer = case.through(handler, recorder, vector["pod"], namespace=namespace)
+    problems = [] if answer.pod == after else [f"handler: got {answer.pod!r}, want {after!r}"]
+    if case.through(handler, recorder, answer.pod, namespace=namespace).operations:
+        problems.append("handler: a second pass changed the pod")
+    return problems + offline.compare(vector["pod"], objects, settings, answer, namespace, policy)
+
+
+def _configs(vector: Json) -> list[Json]:
+    configs: list[Json] = copy.deepcopy(vector["kataConfigs"])
+    for one in configs:
+        webhook = (one.get("spec") or {}).get("webhook")
+        if webhook is not None and vector.get("runtimeProfiles"):
+            webhook["runtimeProfiles"] = vector["runtimeProfiles"]
+    return configs
 
 
 def _at(value: Any, path: str) -> Any:
@@ -97,10 +139,10 @@ def _at(value: Any, path: str) -> Any:
 def _validate(vector: Json) -> list[str]:
     wrong: list[Json] = []
     try:
-        for config in vector["kataConfigs"]:
+        for given in vector["kataConfigs"]:
             wrong += [
                 {"path": one.path, "code": one.code}
-                for one in validation.kata_config(kata.kata_config(config))
+                for one in validation.kata_config(kata.kata_config(given))
             ]
         sets = [kata.rule_set(one) for one in vector["oscWebhookConfigs"]]
         for found in validation.rule_sets(sets).values():

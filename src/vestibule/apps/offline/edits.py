@@ -25,8 +25,10 @@ class Unfit(ValueError):
 
 
 def edit(text: str, root: Node, op: str, path: Sequence[str], after: Any, style: Style) -> str:
-    """The text after an ``add`` or ``replace`` at this path; ``after`` is the whole document's value with it
-    made."""
+    """The text after an ``add``, ``replace`` or ``remove`` at this path; ``after`` is the whole document's
+    value with it made."""
+    if op == "remove":
+        return _remove(text, root, path)
     node, value = root, after
     for token in path[:-1]:
         step = _step(node, token)
@@ -41,6 +43,24 @@ def edit(text: str, root: Node, op: str, path: Sequence[str], after: Any, style:
             return _put(text, node, index, value[index], style)
         return _insert(text, node, index, value[index], style)
     return _put(text, node, path[-1], value[path[-1]], style)
+
+
+def _remove(text: str, root: Node, path: Sequence[str]) -> str:
+    """Take out the lines of a key in block style, and the comments right above it."""
+    node = root
+    for token in path[:-1]:
+        child = node.child(_step(node, token))
+        if child is None or child.kind not in ("mapping", "sequence"):
+            raise Unfit("nothing to remove there")
+        node = child
+    if node.kind != "mapping" or node.flow or len(node.children) < 2:
+        raise Unfit("a removal that is no line of its own")
+    key, old = next((key, child) for key, child in node.pairs() if key.text == path[-1])
+    line = text.rfind("\n", 0, key.start.at) + 1
+    if text[line : key.start.at].strip():
+        raise Unfit("the key stands on the line of something else")
+    end = text.find("\n", _content_end(text, old))
+    return _replaced(text, _before_comments(text, line), len(text) if end < 0 else end + 1, "")
 
 
 def style_of(root: Node) -> Style:
