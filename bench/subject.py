@@ -4,35 +4,41 @@ started."""
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from bench import cluster
 from bench.processes import Unavailable
-from vestibule.adapters.cluster import gather
 from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.core.admission import review as reviews
+from vestibule.apps.webhook.handler import Handler
+from vestibule.core.admission.review import Review
+from vestibule.core.admission.verdict import Verdict
 from vestibule.core.kinds import config
-from vestibule.core.mutation import pipeline
 from vestibule.core.mutation.policy import compile_policy
 
 
+class _Silent:
+    """Nobody is told."""
+
+    def verdict(self, review: Review, verdict: Verdict, seconds: float) -> None:
+        """Nothing."""
+
+    def malformed(self, status: int) -> None:
+        """Nothing."""
+
+
 def handler() -> Callable[[bytes], bytes]:
-    """The pure path over `bench.cluster.objects()`: bytes of a review in, bytes of the answer out."""
+    """The handler over `bench.cluster.objects()`: bytes of a review in, bytes of the answer out."""
     policy = compile_policy(config.Settings())
-    crowd = gather.Crowd(MemoryCluster(cluster.objects()))
+    world = MemoryCluster(cluster.objects())
+    answer = Handler(lambda: policy, world, world, None, _Silent()).answer
 
     def handle(body: bytes) -> bytes:
-        review = reviews.decode(body)
-        request = review.request
-        verdict = pipeline.early(request, policy)
-        if verdict is None and request.object is not None:
-            facts = crowd.facts(request, request.object, policy.rules, time.perf_counter())
-            verdict = pipeline.decide(request, facts, policy, body)
-        if verdict is None:
-            raise Unavailable("a review of the bench holds no pod")
-        return reviews.encode(review, verdict)
+        answered = answer(body)
+        if not isinstance(answered, bytes):
+            answered.close()
+            raise Unavailable("a review of the bench needs a read")
+        return answered
 
     return handle
 

@@ -20,6 +20,7 @@ from vestibule.core.admission import review as reviews
 from vestibule.core.admission.review import Pod, Review
 from vestibule.core.admission.verdict import Verdict
 from vestibule.core.mutation import pipeline
+from vestibule.core.mutation.alike import Alike
 from vestibule.core.mutation.facts import Unread
 from vestibule.core.mutation.policy import Policy
 
@@ -50,6 +51,8 @@ class Handler:
         self._policy = policy
         self._cache = cache
         self._crowd = gather.Crowd(cache)
+        self._alike = Alike()
+        cache.subscribe(lambda _: self._alike.clear())
         self._reader = reader
         self._writer = writer
         self._observer = observer
@@ -78,6 +81,9 @@ class Handler:
         policy = self._policy()
         review = reviews.decode(body)
         request = review.request
+        verdict = self._alike.get(request, policy, started)
+        if verdict is not None:
+            return self._encode(review, verdict, policy, started)
         verdict = pipeline.early(request, policy)
         if verdict is None:
             pod = request.object
@@ -89,6 +95,8 @@ class Handler:
             verdict = pipeline.decide(request, facts, policy, body)
             if verdict.effects and not request.dry_run:
                 return self._write(review, verdict, policy, started)
+            if facts.whole:
+                self._alike.put(request, pod, policy, started, verdict)
         return self._encode(review, verdict, policy, started)
 
     async def _on_miss(self, review: Review, pod: Pod, policy: Policy, started: float, body: bytes) -> bytes:

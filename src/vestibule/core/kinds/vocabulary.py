@@ -111,6 +111,8 @@ GKE_PREFIX: Final = "iam.gke.io/"
 _PREFIXES: Final = (CWII_PREFIX, AZWI_PREFIX, EKS_PREFIX, WIF_PREFIX, GKE_PREFIX)
 _BEGINNINGS: Final = ("cw", "cc", "C", *_PREFIXES[1:])
 """How a key that can matter begins; nearly all others are told apart by this alone."""
+BEGINNINGS: Final = (*_BEGINNINGS, MIRROR_POD)
+"""The same, and the key of mirror pods."""
 _ENDINGS: Final = (
     "/role-arn", "/audience", "/sts-regional-endpoints", "/token-expiration", "/skip-containers",
     "/workload-identity-provider", "/service-account-email", "/gcloud-run-as-user", "/injection-mode",

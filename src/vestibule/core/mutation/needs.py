@@ -89,5 +89,6 @@ def facts(pod: Pod, namespace: str, account: str, found: Around) -> Facts:
         (Source("Pod", namespace, meta.name or meta.generate_name or "", "", own), *found.levels),
         (own, *found.annotations),
         found.account_level,
+        found.whole,
         found.notes,
     )

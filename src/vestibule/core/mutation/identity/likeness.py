@@ -26,13 +26,33 @@ _Key = tuple[render.Bundle, str | None]
 """What is added, and the uid or name that pods of one workload share."""
 
 
-class _Kept(NamedTuple):
-    """A patch and the text it was made for, cut where the drawn characters stand."""
+class Text(NamedTuple):
+    """Everything in a pod's spec that a patch depends on, cut where the drawn characters stand."""
 
-    patch: Patch
     position: int
     """Of the first drawn characters."""
     pieces: tuple[bytes, ...]
+
+    def fits(self, pod: review.Pod) -> bool:
+        """Whether a pod's spec is this text, but for the characters that were drawn for it."""
+        text = _text(pod)
+        if len(self.pieces) == 1:
+            return text == self.pieces[0]
+        drawn = text[self.position : self.position + _DRAWN]
+        return text == drawn.join(self.pieces) and drawn.isalnum()
+
+
+def text_of(pod: review.Pod) -> Text | None:
+    """The text of a pod; None when it is too long to be kept."""
+    text = _text(pod)
+    return Text(*_cut(text)) if len(text) <= _LONGEST else None
+
+
+class _Kept(NamedTuple):
+    """A patch and the text it was made for."""
+
+    patch: Patch
+    text: Text
     annotated: bool
 
 
@@ -48,21 +68,18 @@ class Patches:
         kept = self._known.get(_key(pod, bundle))
         if kept is None or kept.annotated is (pod.metadata.annotations is None):
             return None
-        text = _text(pod)
-        drawn = text[kept.position : kept.position + _DRAWN] if len(kept.pieces) > 1 else b""
-        return kept.patch if text == drawn.join(kept.pieces) and (not drawn or drawn.isalnum()) else None
+        return kept.patch if kept.text.fits(pod) else None
 
     def put(self, pod: review.Pod, bundle: render.Bundle, patch: Patch) -> None:
         """Remember a pod's patch, in place of what was remembered for its workload."""
-        text = _text(pod)
-        if len(text) > _LONGEST:
+        text = text_of(pod)
+        if text is None:
             return
         key = _key(pod, bundle)
         if key not in self._known:
             while len(self._known) >= self._most:
                 del self._known[next(iter(self._known))]
-        position, pieces = _cut(text)
-        self._known[key] = _Kept(patch, position, pieces, pod.metadata.annotations is not None)
+        self._known[key] = _Kept(patch, text, pod.metadata.annotations is not None)
 
 
 def clean(pod: review.Pod, facts: Facts, bundle: render.Bundle) -> bool:

@@ -1,0 +1,189 @@
+"""What was found about all pods, as checks: each pod with its owner, its age, why, and how to mend it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from vestibule.core.doctor import pods
+from vestibule.core.doctor.check import Check, fail, ok, skipped, warn
+from vestibule.core.doctor.pods import Difference, Object, State
+from vestibule.core.doctor.registration import Registration
+
+
+class Entry(NamedTuple):
+    """One pod that is not as it should be."""
+
+    namespace: str
+    name: str
+    owner: str
+    age: float
+    """Seconds."""
+    difference: Difference
+    reason: str
+    advice: str
+    unselected: str = ""
+    """The selector of the registration that leaves the pod out; empty when it is sent to us."""
+
+    def item(self) -> dict[str, Any]:
+        """As machines read it."""
+        return {
+            "namespace": self.namespace,
+            "name": self.name,
+            "owner": self.owner,
+            "ageSeconds": round(self.age),
+            "clouds": list(self.difference.clouds),
+            "found": self.difference.text,
+            "reason": self.reason,
+            "advice": self.advice,
+        }
+
+
+class Tally(NamedTuple):
+    """How many pods were looked at."""
+
+    seen: int = 0
+    """Alive and looked at."""
+    served: int = 0
+    """Of these, those that ask for an identity."""
+    unread: tuple[str, ...] = ()
+    """Pods that could not be decided, and why."""
+
+
+_RESTARTED: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
+
+
+def entry(
+    pod: Object,
+    difference: Difference,
+    owner: tuple[str, str],
+    registration: Registration | None,
+    namespace_labels: Mapping[str, str],
+    now: datetime.datetime,
+) -> Entry:
+    """One difference of one pod, with all that is known about it. ``owner`` is kind and name, or empty."""
+    meta = pod["metadata"]
+    created = _moment(str(meta.get("creationTimestamp") or ""))
+    left_out = registration.selects(meta.get("labels") or {}, namespace_labels) if registration else ""
+    return Entry(
+        meta["namespace"],
+        meta["name"],
+        " ".join(owner) if owner[0] else "",
+        (now - created).total_seconds() if created else 0.0,
+        difference,
+        _reason(difference, registration, left_out, created),
+        _advice(meta["namespace"], meta["name"], owner, difference),
+        left_out,
+    )
+
+
+def _reason(
+    difference: Difference,
+    registration: Registration | None,
+    left_out: str,
+    created: datetime.datetime | None,
+) -> str:
+    if difference.state in ("refused", "unserved"):
+        return "annotations or settings say so today"
+    if difference.state == "stale":
+        return "annotations, settings or policies have changed since it was created"
+    if registration is None:
+        return "no webhook is registered"
+    if left_out:
+        return f"the {left_out} of {registration.about} leaves it out"
+    since = _moment(registration.created)
+    if created and since and created < since:
+        return f"created before {registration.about} was"
+    if difference.state == "partial":
+        return "containers were added, or annotations have changed, after the webhook was asked"
+    if registration.fails:
+        return "annotations were added after it was created"
+    return "created while no webhook answered (failurePolicy is Ignore), or before its annotations were there"
+
+
+def _advice(namespace: str, name: str, owner: tuple[str, str], difference: Difference) -> str:
+    if difference.state in ("refused", "unserved"):
+        return "vestibule explain tells what to mend"
+    kind, owner_name = owner
+    if kind in _RESTARTED:
+        return f"kubectl -n {namespace} rollout restart {kind.lower()}/{owner_name}"
+    again = "; its controller makes it anew" if kind else " and create it again"
+    return f"kubectl -n {namespace} delete pod {name}{again}"
+
+
+def _moment(text: str) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+class _Kind(NamedTuple):
+    states: tuple[State, ...]
+    words: str
+    advice: str
+
+
+_MISSING: Final = _Kind(("missing", "partial"), "an identity is asked for and not there", "make them anew")
+_STALE: Final = _Kind(("stale",), "made otherwise today", "make them anew when it suits")
+_REFUSED: Final = _Kind(("refused",), "refused today", "mend their annotations before they restart")
+_UNSERVED: Final = _Kind(("unserved",), "asked for and not to be served", "mend their annotations")
+
+
+def judge(tally: Tally, entries: Sequence[Entry], about: str, *, whole: bool) -> Iterator[Check]:
+    """The checks about pods; ``whole`` says whether the registration alone decides who is served (an
+    original's way), so that pods it leaves out ask for nothing."""
+    sent = [one for one in entries if not one.unselected]
+    left_out = [
+        one
+        for one in entries
+        if one.unselected and one.difference.state in ("missing", "partial") and not whole
+    ]
+    looked = f"{tally.seen} pods looked at, {tally.served} ask for an identity"
+    found = _of(_MISSING, sent)
+    if found:
+        yield fail(
+            "pods.missing", about, _words(found, _MISSING), "none", _MISSING.advice, items=_items(found)
+        )
+    elif tally.served or not tally.unread:
+        yield ok("pods.missing", about, f"{looked}, and none lacks it")
+    for id_, kind in (("pods.stale", _STALE), ("pods.refused", _REFUSED), ("pods.unserved", _UNSERVED)):
+        found = _of(kind, sent)
+        if found:
+            yield warn(id_, about, _words(found, kind), "none", kind.advice, items=_items(found))
+        elif id_ == "pods.stale":
+            yield ok(id_, about, "none carries what today's decision would not give")
+    if left_out:
+        text = f"an identity is asked for and the registration leaves the pod out: {_many(left_out)}"
+        advice = "widen webhook.namespaceSelector or webhook.objectSelector, or remove the annotations"
+        yield warn("pods.unselected", about, text, "none", advice, items=_items(left_out))
+    if tally.unread:
+        text = f"{len(tally.unread)} pods could not be decided: {tally.unread[0]}"
+        yield skipped("pods.unread", about, text, "look again, or with more rights")
+
+
+def _of(kind: _Kind, entries: Sequence[Entry]) -> list[Entry]:
+    return [one for one in entries if one.difference.state in kind.states]
+
+
+def _items(entries: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
+    return tuple(one.item() for one in entries)
+
+
+def _words(entries: Sequence[Entry], kind: _Kind) -> str:
+    return f"{kind.words}: {_many(entries)}"
+
+
+def _many(entries: Sequence[Entry]) -> str:
+    names = {(one.namespace, one.name) for one in entries}
+    return f"{len(names)} pod{'s' * (len(names) != 1)}"
+
+
+def owner(pod: Object, levels: Sequence[Any]) -> tuple[str, str]:
+    """Kind and name of what makes the pod anew: the workload that was read, or else the reference."""
+    found = next((level for level in levels if level.level == "owner"), None)
+    if found is not None:
+        return found.kind, found.name
+    reference = pods.controller(pod)
+    return (str(reference["kind"]), str(reference["name"])) if reference else ("", "")

@@ -1,0 +1,52 @@
+"""Who uses which vocabulary: ServiceAccounts and their annotations, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from vestibule.core.kinds import vocabulary
+from vestibule.core.kinds.config import Settings
+from vestibule.core.mutation.facts import Source
+
+_TELLING: Final = {
+    "cwii": ("",),
+    "azwi": ("client-id", "tenant-id"),
+    "eks": ("role-arn",),
+    "wif": ("workload-identity-provider", "service-account-email"),
+    "gke": ("gcp-service-account",),
+}
+"""Keys of each vocabulary that ask for an identity; nothing: every key does."""
+
+
+def prefixes(settings: Settings) -> dict[str, str]:
+    """How the keys of each vocabulary begin."""
+    return {
+        "cwii": vocabulary.CWII_PREFIX,
+        "azwi": vocabulary.AZWI_PREFIX,
+        "eks": settings.eks.annotation_prefix.rstrip("/") + "/",
+        "wif": settings.wif.annotation_prefix.rstrip("/") + "/",
+        "gke": vocabulary.GKE_PREFIX,
+    }
+
+
+def uses(annotations: Mapping[str, str], starts: Mapping[str, str]) -> list[str]:
+    """The vocabularies that an account's annotations ask in."""
+    return [
+        name
+        for name, start in starts.items()
+        if any(
+            key.startswith(start) and (key.removeprefix(start) in _TELLING[name] or "" in _TELLING[name])
+            for key in annotations
+        )
+    ]
+
+
+def counted(accounts: Iterable[Source], settings: Settings) -> dict[str, int]:
+    """How many accounts ask in each vocabulary; those that nobody uses are left out."""
+    starts = prefixes(settings)
+    found = dict.fromkeys(starts, 0)
+    for account in accounts:
+        for name in uses(dict(account.annotations.items()), starts):
+            found[name] += 1
+    return {name: count for name, count in found.items() if count}

@@ -1,0 +1,1 @@
+"""OpenID Connect as values: tokens, keys and discovery documents, read and compared. No I/O, no clock."""
