@@ -11,7 +11,10 @@ import pytest
 from vestibule import errors
 from vestibule.adapters import settingsfile
 from vestibule.core.kinds import azwi_flags, config, eks_flags, goflags, wif_flags
+from vestibule.core.kinds.azwi import Azwi
+from vestibule.core.kinds.eks import ContainerCredentials, Eks
 from vestibule.core.kinds.goflags import Flag
+from vestibule.core.kinds.wif import Wif
 
 FLAGS = (Flag("name", ""), Flag("on", "", "bool"), Flag("old", "nobody needs it", used=False))
 MODULES = {"azwi": azwi_flags, "eks": eks_flags, "wif": wif_flags}
@@ -68,7 +71,8 @@ def test_all_problems_are_told_at_once() -> None:
 
 def meaning(program: str, arguments: Sequence[str], **environ: str) -> goflags.Meaning:
     module = MODULES[program]
-    return module.settings(goflags.parse(module.FLAGS, arguments), environ)
+    found: goflags.Meaning = module.settings(goflags.parse(module.FLAGS, arguments), environ)
+    return found
 
 
 def settings(program: str, arguments: Sequence[str], **environ: str) -> config.Settings:
@@ -103,7 +107,7 @@ def test_nothing_given_is_what_the_originals_have() -> None:
         tls_cert="/tmp/k8s-webhook-server/serving-certs/tls.crt",
         tls_key="/tmp/k8s-webhook-server/serving-certs/tls.key",
     )
-    assert (azwi.azwi, eks.eks, wif.wif) == (config.Azwi(), config.Eks(), config.Wif())
+    assert (azwi.azwi, eks.eks, wif.wif) == (Azwi(), Eks(), Wif())
 
 
 def test_the_sidecar_of_hosted_control_planes() -> None:
@@ -166,7 +170,7 @@ def test_every_flag_of_eks() -> None:
         ],
     )  # fmt: skip
 
-    assert found.eks == config.Eks(
+    assert found.eks == Eks(
         annotation_prefix="iam.example",
         token_audience="aud",
         token_mount_path="/m",
@@ -174,7 +178,7 @@ def test_every_flag_of_eks() -> None:
         aws_default_region="eu-west-1",
         sts_regional_endpoint=True,
         mapping_config_map="kube-system/pod-identity-webhook",
-        container_credentials=type(found.eks.container_credentials)(
+        container_credentials=ContainerCredentials(
             file="/etc/c.json",
             audience="ca",
             mount_path="/cm",
@@ -199,7 +203,7 @@ def test_every_flag_of_the_gcp_webhook() -> None:
         ],
     )  # fmt: skip
 
-    assert found.wif == config.Wif(
+    assert found.wif == Wif(
         annotation_prefix="g.example",
         token_audience="aud",
         token_expiration_seconds=5400,

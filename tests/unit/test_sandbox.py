@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.vectors import case
 from vestibule.adapters.cluster.memory import MemoryCluster
+from vestibule.adapters.cluster.supplements import Supplements
 from vestibule.apps.webhook.handler import Handler
-from vestibule.apps.webhook.supplements import Supplements
 from vestibule.core.initdata import document
 from vestibule.core.kinds import config
 from vestibule.core.mutation.policy import compile_policy

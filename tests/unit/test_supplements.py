@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.vectors import case
-from vestibule.apps.webhook.supplements import Supplements
+from vestibule.adapters.cluster.supplements import Supplements
 from vestibule.core.kinds import config
 from vestibule.core.mutation.policy import compile_policy
 

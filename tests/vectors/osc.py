@@ -9,8 +9,8 @@ from typing import Any
 from tests.vectors import case, offline
 from vestibule import errors
 from vestibule.adapters.cluster.memory import MemoryCluster
+from vestibule.adapters.cluster.supplements import Supplements
 from vestibule.apps.webhook.handler import Handler
-from vestibule.apps.webhook.supplements import Supplements
 from vestibule.core.initdata import document, lint, measure
 from vestibule.core.initdata.document import InitdataError
 from vestibule.core.kinds import config, kata

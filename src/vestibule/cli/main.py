@@ -22,6 +22,8 @@ _COMMANDS: Final = {
     "inject": "Give the pods in manifests their identity, offline.",
     "explain": "Say what a pod gets, from which annotation on which object, and why not.",
     "lint": "Find what is wrong with manifests before a cluster does.",
+    "doctor": "Find out why a pod has no identity: issuer, token, clock, webhook, pods.",
+    "migrate": "Say what changes for a cluster that uses another identity webhook.",
     "initdata": "Build and check the initdata of confidential pods.",
     "render": "Print what a cluster needs to run the webhook.",
 }

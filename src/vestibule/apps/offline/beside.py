@@ -10,8 +10,8 @@ from typing import Any, Final
 from vestibule.adapters.cluster import entity
 from vestibule.adapters.cluster.manifests import DirectoryCluster
 from vestibule.adapters.cluster.memory import MemoryCluster
+from vestibule.adapters.cluster.supplements import Supplements
 from vestibule.apps.offline.documents import File
-from vestibule.apps.webhook.supplements import Supplements
 from vestibule.core.kinds import config, gvk, identitypolicy
 from vestibule.core.mutation.policy import Policy, compile_policy
 

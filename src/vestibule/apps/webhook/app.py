@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from vestibule import errors
 from vestibule.adapters.cluster.ports import Objects, Reader, WatchedCache, Writer
+from vestibule.adapters.cluster.supplements import Supplements
 from vestibule.adapters.observe import logs
 from vestibule.adapters.observe.audit import Audit
 from vestibule.adapters.observe.metrics import Metrics
@@ -30,7 +31,6 @@ from vestibule.adapters.settingsfile import Watched
 from vestibule.apps.webhook import canary, validator
 from vestibule.apps.webhook.handler import Handler
 from vestibule.apps.webhook.policies import Policies
-from vestibule.apps.webhook.supplements import Supplements
 from vestibule.core.admission.review import Review
 from vestibule.core.admission.verdict import Verdict
 from vestibule.core.kinds import text

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import logging
 
+from vestibule.adapters.cluster.supplements import Supplements
 from vestibule.adapters.settingsfile import Watched
-from vestibule.apps.webhook.supplements import Supplements
 from vestibule.core.mutation.policy import Policy, compile_policy
 
 logger = logging.getLogger(__name__)

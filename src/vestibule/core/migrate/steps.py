@@ -29,7 +29,7 @@ def drop_in(installation: Installation, meaning: Meaning) -> list[str]:
 def beside(installations: Sequence[Installation]) -> list[str]:
     """An installation of our own, then the other goes."""
     steps = [
-        "vestibule migrate --kubeconfig -o settings > settings.yaml, and look at it",
+        "save the settings above as settings.yaml (-o settings prints them alone), and look at them",
         "vestibule render --settings settings.yaml --kubeconfig | kubectl apply --server-side -f -",
         "vestibule doctor --kubeconfig: nothing should fail; pods that both webhooks see are changed once, "
         "since the second finds the work done",
@@ -43,7 +43,7 @@ def beside(installations: Sequence[Installation]) -> list[str]:
         else:
             steps.append(f"kubectl delete mutatingwebhookconfiguration {one.configuration}")
     steps += [
-        "create a pod of each kind, and run vestibule doctor --kubeconfig again",
+        "restart one workload of each kind, and run vestibule doctor --kubeconfig again",
         "delete what is listed under 'left to remove'",
         "when the differences below suit you, take mode: strict out of the settings",
     ]

@@ -20,7 +20,7 @@ from vestibule.core.kinds import config, identitypolicy, selectors, vocabulary
 from vestibule.core.mutation import podview
 from vestibule.core.mutation import rules as mutation_rules
 from vestibule.core.mutation.facts import Annotations, Facts, Source
-from vestibule.core.mutation.identity import azure_place, central, layouts, levels, likeness, render
+from vestibule.core.mutation.identity import azure_place, central, layouts, levels, likeness, planning, render
 from vestibule.core.mutation.identity.dialect import Asked, Dialect, Subject
 from vestibule.core.mutation.identity.dialects import azwi, cwii, eks, wif
 from vestibule.core.mutation.identity.plan import Plan
@@ -34,7 +34,7 @@ _PATCHES: Final = 512
 """Patches kept; with the texts they belong to some 10 KB each, 5 MiB when full."""
 
 _DIALECTS: Final[dict[str, Callable[[config.Settings, mutation_rules.Rules], Dialect]]] = {
-    "cwii": cwii.Cwii,
+    "cwii": lambda settings, rules: cwii.Cwii(settings, rules, planning.plan),
     "azwi": azwi.AzureWorkloadIdentity,
     "eks": eks.Eks,
     "wif": wif.Wif,

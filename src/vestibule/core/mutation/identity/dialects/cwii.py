@@ -22,12 +22,11 @@ from vestibule.core.admission.verdict import Missing
 from vestibule.core.kinds import config
 from vestibule.core.kinds.vocabulary import Provider
 from vestibule.core.mutation.identity import containers, layouts, levels
-from vestibule.core.mutation.identity.claim import AwsClaim, AzureClaim, Claim
+from vestibule.core.mutation.identity.claim import Claim
 from vestibule.core.mutation.identity.dialect import Asked, Subject
 from vestibule.core.mutation.identity.dialects import cwii_keys
 from vestibule.core.mutation.identity.dialects.cwii_reading import Reading, Unusable
 from vestibule.core.mutation.identity.plan import Plan
-from vestibule.core.mutation.identity.providers import aws, azure, gcp
 from vestibule.core.mutation.rules import Rules
 
 
@@ -36,9 +35,13 @@ class Cwii:
 
     name = "cwii"
 
-    def __init__(self, settings: config.Settings, rules: Rules) -> None:
+    def __init__(
+        self, settings: config.Settings, rules: Rules, plan: Callable[[Claim, layouts.Layout], Plan]
+    ) -> None:
+        """``plan`` is who knows the clouds."""
         self._settings = settings
         self._rules = rules
+        self._plan = plan
         self._layouts = {windows: layouts.cwii(settings, windows=windows) for windows in (False, True)}
 
     def ask(self, found: levels.Levels, subject: Subject) -> Asked:
@@ -63,18 +66,10 @@ class Cwii:
                     missing.append(outcome)
                 elif outcome is not None:
                     layout = self._layouts[subject.windows]
-                    plans += [_plan(claim, layout) for claim in containers.split(outcome, found)]
+                    plans += [self._plan(claim, layout) for claim in containers.split(outcome, found)]
         return Asked(
             tuple(plans),
             tuple(missing),
             frozenset(reading.required),
             switched_off=reading.switched_off,
         )
-
-
-def _plan(claim: Claim, layout: layouts.Layout) -> Plan:
-    if isinstance(claim, AwsClaim):
-        return aws.plan(claim, layout)
-    if isinstance(claim, AzureClaim):
-        return azure.plan(claim, layout)
-    return gcp.plan(claim, layout)

@@ -17,7 +17,7 @@ import msgspec
 
 from vestibule import errors
 from vestibule.adapters.cluster.ports import Objects
-from vestibule.apps.webhook.sandboxes import Sandboxes
+from vestibule.adapters.cluster.sandboxes import Sandboxes
 from vestibule.core.kinds import azwi, config, gvk
 from vestibule.core.kinds.eks import Identity, Role
 from vestibule.core.mutation.sandbox.world import World

@@ -1,0 +1,145 @@
+"""Tokens: the one we were given, and fresh ones that the API server makes for a ServiceAccount. None is ever
+shown, logged or kept."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from vestibule import errors
+from vestibule.adapters.cluster import client as clients
+from vestibule.adapters.cluster.calls import Call
+from vestibule.adapters.cluster.client import Client
+from vestibule.apps.doctor.issuer import Seen
+from vestibule.apps.doctor.question import Account, Question
+from vestibule.core.doctor import check, claims, clouds
+from vestibule.core.doctor.check import Check
+from vestibule.core.kinds.config import Settings
+from vestibule.core.kinds.vocabulary import Provider
+from vestibule.core.oidc import tokens
+from vestibule.core.oidc.tokens import Token
+
+NOBODY: Final = "vestibule.dev/doctor"
+"""Audience of a token that is only looked at: nobody takes it."""
+_SECONDS: Final = 600
+"""The shortest life that the API server gives."""
+
+
+class Held(NamedTuple):
+    """A token, and which clouds it should please."""
+
+    about: str
+    token: Token
+    clouds: tuple[Provider, ...]
+    audience: str
+    subject: str
+
+
+def given(question: Question) -> tuple[Held | None, list[Check]]:
+    """The token from the command line."""
+    if question.token is None:
+        return None, []
+    about = question.token.place
+    try:
+        token = tokens.parse(question.token.text)
+    except tokens.Malformed as error:
+        advice = "take the content of the mounted token file, or of kubectl create token"
+        return None, [check.fail("token.form", about, str(error), "a signed token", advice)]
+    chosen = question.clouds or clouds.addressed(token)
+    subject = question.subject or (question.account.subject if question.account else "")
+    held = Held(about, token, chosen, question.audience, subject)
+    return held, [check.ok("token.form", about, "header, claims and signature")]
+
+
+async def minted(question: Question, client: Client, settings: Settings) -> AsyncIterator[Held | Check]:
+    """Fresh tokens of the account, one for each cloud; a Check where there is none to be had."""
+    account = question.account
+    if account is None:
+        advice = "give --service-account NAMESPACE/NAME"
+        yield check.skipped("token.mint", "a fresh token", "no ServiceAccount is chosen", advice)
+        return
+    wanted: list[tuple[Provider | None, str]] = [(None, question.audience or NOBODY)]
+    if question.clouds:
+        wanted = [(cloud, question.audience or _audience(cloud, settings)) for cloud in question.clouds]
+    for cloud, audience in wanted:
+        about = f"{account}, a fresh token" + (f" for {clouds.NAMES[cloud]}" if cloud else "")
+        if not audience:
+            yield check.skipped("token.mint", about, "no audience is known", "give --audience")
+            continue
+        found = await _mint(client, account, audience, about)
+        if isinstance(found, Check):
+            yield found
+            return
+        subject = question.subject or account.subject
+        yield Held(
+            about,
+            found,
+            (cloud,) if cloud else (),
+            audience if cloud == "gcp" else question.audience,
+            subject,
+        )
+
+
+def _audience(cloud: Provider, settings: Settings) -> str:
+    if cloud == "aws":
+        return settings.aws.default_audience
+    if cloud == "az":
+        return settings.az.default_audience
+    provider = settings.wif.provider
+    return settings.gcp.default_audience or (f"//iam.googleapis.com/{provider}" if provider else "")
+
+
+async def _mint(client: Client, account: Account, audience: str, about: str) -> Token | Check:
+    path = (
+        f"/api/v1/namespaces/{quote(account.namespace, safe='')}/serviceaccounts/"
+        f"{quote(account.name, safe='')}/token"
+    )
+    body: dict[str, Any] = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"audiences": [audience], "expirationSeconds": _SECONDS},
+    }
+    try:
+        answer = await client.send(Call("POST", path, msgspec.json.encode(body), "application/json"))
+    except errors.Unavailable as error:
+        return check.fail("token.mint", about, str(error), "a token")
+    if answer.status in (401, 403):
+        advice = "allow create of serviceaccounts/token, or give --token FILE"
+        return check.skipped("token.mint", about, "we may not ask for a token", advice)
+    if answer.status == 404:
+        return check.fail("token.mint", about, "there is no such ServiceAccount", str(account))
+    if answer.status not in (200, 201):
+        text = f"status {answer.status} {clients.message(answer.body)}".rstrip()
+        return check.fail("token.mint", about, text, "a token")
+    try:
+        made = msgspec.json.decode(answer.body, type=dict[str, Any])
+        return tokens.parse(str(made["status"]["token"]))
+    except (msgspec.MsgspecError, KeyError, TypeError, tokens.Malformed):
+        return check.fail("token.mint", about, "the answer holds no token", "a token")
+
+
+def judged(held: Held, seen: Seen, now: float) -> Iterator[Check]:
+    """Everything about one token."""
+    about, token = held.about, held.token
+    yield from claims.signature(about, token, seen.public.keys, seen.cluster.keys)
+    yield claims.issuer(about, token, seen.issuer)
+    yield claims.subject(about, token, held.subject)
+    yield claims.times(about, token, now)
+    for cloud in held.clouds:
+        yield from clouds.judge(about, token, cloud, held.audience)
+    if not held.clouds and token.audiences != (NOBODY,):
+        yield _audience_of_nobody(held)
+
+
+def _audience_of_nobody(held: Held) -> Check:
+    said = ", ".join(held.token.audiences) or "missing"
+    if held.audience:
+        if held.audience in held.token.audiences:
+            return check.ok("token.audience", held.about, f"aud is {said}")
+        return check.fail("token.audience", held.about, f"aud is {said}", f"{held.audience!r}, byte for byte")
+    want = "; ".join(f"{wants.audience} for {clouds.NAMES[cloud]}" for cloud, wants in clouds.WANTS.items())
+    advice = "no cloud takes this audience by itself; give --audience where the cloud was told another"
+    return check.fail("token.audience", held.about, f"aud is {said}", want, advice)

@@ -1,0 +1,1 @@
+"""Changing over from another identity webhook: reads a cluster or manifests, and writes nothing."""

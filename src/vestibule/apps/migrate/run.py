@@ -1,0 +1,178 @@
+"""From objects to the report: what is installed, what it means here, what to do, and what pods would get."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from vestibule import errors
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.supplements import Supplements
+from vestibule.apps.migrate import compare
+from vestibule.apps.migrate.compare import Compared, Side
+from vestibule.apps.migrate.source import Live, Manifests, Source
+from vestibule.apps.offline.documents import File
+from vestibule.core.kinds import config, upstream
+from vestibule.core.kinds.config import Settings
+from vestibule.core.migrate import accounts, difference, installation, meaning, steps
+from vestibule.core.migrate.difference import Group
+from vestibule.core.migrate.installation import Installation
+from vestibule.core.migrate.meaning import Data, Meaning
+from vestibule.core.mutation.policy import compile_policy
+from vestibule.core.native import admission, install
+
+Tell = Callable[[str], None]
+_STEP: Final = 200
+"""Workloads between two words about how far it is."""
+
+
+class Found(NamedTuple):
+    """One installation, and what follows from it."""
+
+    installation: Installation
+    meaning: Meaning
+    drop_in: list[str]
+    left: list[str]
+
+
+class Report(NamedTuple):
+    """Everything there is to say."""
+
+    found: list[Found]
+    settings: Data
+    """A settings file for all of it, in ``strict``; empty when nothing was found that uses it."""
+    notes: list[str]
+    steps: list[str]
+    accounts: dict[str, int]
+    seen: int
+    compared: list[Compared]
+    strict: list[Group]
+    better: list[Group]
+    unread: list[str]
+
+    @property
+    def refused(self) -> list[Compared]:
+        """Workloads whose pods are admitted today and would not be."""
+        return [one for one in self.compared if one.refused]
+
+
+class Asked(NamedTuple):
+    """What the command line says besides where to look."""
+
+    provider: str = ""
+    """The full name of Google's provider, for accounts with GKE's key."""
+    examples: int = 3
+
+
+def manifests(files: Sequence[File], namespace: str, asked: Asked, tell: Tell) -> Report:
+    """The report about files. Raises InvalidInput with all that is wrong with them."""
+    return asyncio.run(_report(Manifests(files, namespace), asked, tell))
+
+
+def live(client: Client, namespace: str, asked: Asked, tell: Tell) -> Report:
+    """The report about a cluster; the client is closed. Raises Forbidden, Unavailable."""
+    return asyncio.run(_live(client, namespace, asked, tell))
+
+
+async def _live(client: Client, namespace: str, asked: Asked, tell: Tell) -> Report:
+    source = Live(client, namespace)
+    try:
+        tell("listing namespaces and accounts")
+        await source.fill()
+        return await _report(source, asked, tell)
+    finally:
+        await client.close()
+
+
+async def _report(source: Source, asked: Asked, tell: Tell) -> Report:
+    cluster = await source.installed()
+    found = [
+        Found(one, said, steps.drop_in(one, said), steps.left(one, cluster))
+        for one in installation.find(cluster)
+        for said in [meaning.of(one, cluster)]
+    ]
+    notes: list[str] = []
+    data = meaning.together([one.meaning for one in found], notes)
+    counts = accounts.counted(source.accounts(), _parsed(data, "strict"))
+    data = _vocabularies(data, counts, asked, notes)
+    if not data:
+        return Report(found, {}, notes, [], counts, 0, [], [], [], source.unseen)
+    settings = {mode: _parsed(data, mode) for mode in ("strict", "better")}
+    if len(data["vocabularies"]) > 1:
+        notes.append(
+            "several vocabularies share one webhook: in strict pods are laid out as each original does, and "
+            "lookups and answers are ours"
+        )
+    sides = {mode: await _side(one, source) for mode, one in settings.items()}
+    today = [
+        Side(one.installation.hook, (await _side(_parsed(one.meaning.data, "strict"), source)).policy)
+        for one in found
+    ] or [sides["strict"]]
+    compared, seen, unread = await _compared(source, today, sides["strict"], sides["better"], tell)
+    shown = {"mode": "strict", **install.differences(settings["strict"])}
+    return Report(
+        found,
+        shown,
+        notes,
+        steps.beside([one.installation for one in found]),
+        counts,
+        seen,
+        compared,
+        difference.grouped([(one.name, one.strict) for one in compared], asked.examples),
+        difference.grouped([(one.name, one.better) for one in compared], asked.examples),
+        [*source.unseen, *unread],
+    )
+
+
+def _parsed(data: Mapping[str, Any], mode: str) -> Settings:
+    return config.parse({**data, "mode": mode}, "the settings that follow from what is installed")
+
+
+def _vocabularies(data: Data, counts: Mapping[str, int], asked: Asked, notes: list[str]) -> Data:
+    """What is used besides what is installed; GKE's key has no webhook, and needs a provider here."""
+    installed = list(data.get("vocabularies", ()))
+    listed = installed or [name for name in counts if name != "gke"]
+    if counts.get("gke"):
+        if asked.provider:
+            listed.append("gke")
+            data = upstream.merged(data, {"wif": {"provider": asked.provider}})
+        else:
+            notes.append(
+                f"{counts['gke']} ServiceAccounts have GKE's key: give --gcp-provider to serve them here; "
+                "on GKE itself the metadata server does"
+            )
+    if installed:
+        unserved = [name for name in counts if name not in listed and name != "gke"]
+        notes += [
+            f"{counts[name]} ServiceAccounts have keys of {name}, whose webhook is not there"
+            for name in unserved
+        ]
+    return {**data, "vocabularies": listed} if listed else {}
+
+
+async def _side(settings: Settings, source: Source) -> Side:
+    supplements = Supplements(source.objects)
+    await supplements.look(settings)
+    (hook,) = admission.webhook_configuration(settings)["webhooks"]
+    return Side(hook, compile_policy(supplements.applied(settings), supplements.objects))
+
+
+async def _compared(
+    source: Source, today: Sequence[Side], strict: Side, better: Side, tell: Tell
+) -> tuple[list[Compared], int, list[str]]:
+    compared: list[Compared] = []
+    unread: list[str] = []
+    seen = 0
+    async for template in source.templates():
+        seen += 1
+        try:
+            one = await compare.compare(template, source, today, strict, better)
+        except (errors.Unavailable, errors.Forbidden, errors.InvalidInput) as error:
+            unread.append(f"{template}: {error}")
+            continue
+        if one is not None:
+            compared.append(one)
+        if seen % _STEP == 0:
+            tell(f"{seen} workloads looked at")
+    return compared, seen, unread

@@ -1,0 +1,233 @@
+"""``vestibule doctor``."""
+
+from __future__ import annotations
+
+import logging
+import os
+import ssl
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vestibule import errors
+from vestibule.cli import live, main, options, printer
+
+if TYPE_CHECKING:
+    from vestibule.apps.doctor.question import Account, Given
+    from vestibule.core.doctor.check import Check
+
+_EPILOG = """\b
+A cluster: its issuer, its webhook, and every pod that runs without the identity it asks for:
+  vestibule doctor --kubeconfig
+  vestibule doctor --context staging --namespace team-a -o json
+
+\b
+Whether AWS would take the tokens of a ServiceAccount (a token is made, looked at and thrown away):
+  vestibule doctor --kubeconfig --service-account team-a/app --cloud aws
+
+\b
+A token as a container sees it, and the issuer as the cloud knows it; no cluster is needed:
+  vestibule doctor --token /var/run/secrets/cwii.dev/aws/token --issuer https://oidc.example/c1
+  kubectl create token app --audience api://AzureADTokenExchange | vestibule doctor --token - --cloud az
+
+\b
+In a pod the cluster around it is looked at. Tokens are never shown, and nothing is written.
+Exit code 3: at least one check failed. Every id is explained in docs/doctor.md.
+"""
+_SHOWN = 20
+"""Pods of one check that people see; machines see all."""
+
+
+@click.command(epilog=_EPILOG)
+@options.kubeconfig
+@click.option(
+    "--token", "token_file", metavar="FILE", help="A ServiceAccount token to look at; - for standard input."
+)
+@click.option(
+    "--issuer", default="", metavar="URL", help="The issuer as the cloud was told; default: the cluster's."
+)
+@click.option(
+    "--ca-bundle",
+    type=click.Path(path_type=Path),
+    help="PEM file of the authorities to trust for the issuer; default: those of this machine.",
+)
+@click.option(
+    "--service-account", metavar="NAMESPACE/NAME", help="Make a fresh token of this account and look at it."
+)
+@click.option(
+    "--cloud",
+    "clouds",
+    type=click.Choice(["aws", "az", "gcp"]),
+    multiple=True,
+    help="The cloud that should take the token; may be repeated. Default: by the token's audience.",
+)
+@click.option(
+    "--audience", default="", help="The audience that the cloud was told, where it is not the usual one."
+)
+@click.option(
+    "--subject", default="", help="The subject that the cloud trusts; default: the ServiceAccount's own."
+)
+@click.option("-n", "--namespace", default="", help="Look at the pods of this namespace only.")
+@click.option(
+    "--webhook-configuration",
+    "configuration",
+    default="",
+    metavar="NAME",
+    help="The MutatingWebhookConfiguration that calls us, where it is not ours by name.",
+)
+@click.option("--pods/--no-pods", default=True, show_default=True, help="Go through the pods of the cluster.")
+@options.output("table", "json")
+@options.settings
+@options.cwii
+def command(
+    kubeconfig: Path | None,
+    context: str | None,
+    token_file: str | None,
+    issuer: str,
+    ca_bundle: Path | None,
+    service_account: str | None,
+    clouds: tuple[Any, ...],
+    audience: str,
+    subject: str,
+    namespace: str,
+    configuration: str,
+    pods: bool,
+    output: str,
+    settings_file: Path | None,
+    mode: str | None,
+    **cwii: Any,
+) -> None:
+    """Find out why a pod has no identity: issuer, token, clock, webhook, certificate, and pods that missed
+    it."""
+    in_pod = bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+    asked = kubeconfig is not None or context is not None
+    alone = token_file is not None or bool(issuer)
+    if not asked and not alone and not in_pod:
+        raise click.UsageError("nothing to look at: give --kubeconfig, --context, --token or --issuer")
+    if audience and len(clouds) > 1:
+        raise click.BadParameter(
+            f"{audience!r} cannot be that of {len(clouds)} clouds, want one --cloud", param_hint="--audience"
+        )
+    over = options.overrides(mode, cwii)
+    logging.getLogger("vestibule").addHandler(logging.NullHandler())  # what is odd is a check, not a log line
+    try:
+        from vestibule.apps.doctor import run
+        from vestibule.apps.doctor.question import Question
+    except ModuleNotFoundError as error:
+        raise errors.MissingExtra("doctor", "cluster,pki") from error
+    from vestibule.adapters import settingsfile
+
+    question = Question(
+        live.access(kubeconfig, context) if asked or (in_pod and not alone) else None,
+        _token(token_file),
+        issuer,
+        _trusting(ca_bundle),
+        _account(service_account),
+        tuple(clouds),
+        audience,
+        subject,
+        namespace,
+        configuration,
+        pods,
+        settingsfile.load(settings_file, over) if settings_file is not None else None,
+    )
+    if question.account is not None and question.access is None and question.token is None:
+        raise click.UsageError("--service-account needs a cluster: give --kubeconfig or --context")
+    checks = run.run(question, over, _progress())
+    _print(checks, output)
+    if any(check.status == "fail" for check in checks):
+        sys.exit(main.EXIT_REFUSED)
+
+
+def _token(name: str | None) -> Given | None:
+    from vestibule.apps.doctor.question import Given as Made
+    from vestibule.core.oidc.tokens import LONGEST
+
+    if name is None:
+        return None
+    try:
+        if name == "-":
+            data, place = sys.stdin.buffer.read(2 * LONGEST), "token on standard input"
+        else:
+            with Path(name).open("rb") as file:
+                data, place = file.read(2 * LONGEST), f"token {name}"
+    except OSError as error:
+        raise errors.InvalidInput(
+            errors.Problem("--token", name, f"cannot be read: {error.strerror}")
+        ) from error
+    return Made(place, data.decode("utf-8", "replace"))
+
+
+def _trusting(file: Path | None) -> ssl.SSLContext | None:
+    if file is None:
+        return None
+    try:
+        return ssl.create_default_context(cafile=str(file))
+    except (OSError, ssl.SSLError) as error:
+        text = f"cannot be used: {error.strerror or error}, want a PEM file"
+        raise errors.InvalidInput(errors.Problem("--ca-bundle", str(file), text)) from error
+
+
+def _account(text: str | None) -> Account | None:
+    from vestibule.apps.doctor.question import Account as Made
+
+    if text is None:
+        return None
+    namespace, slash, name = text.partition("/")
+    if not namespace or not slash or not name or "/" in name:
+        raise click.BadParameter(f"is {text!r}, want NAMESPACE/NAME", param_hint="--service-account")
+    return Made(namespace, name)
+
+
+def _progress() -> Any:
+    """On a terminal every step on one line; elsewhere silence, so that logs stay readable."""
+    if not sys.stderr.isatty():
+        return lambda _: None
+    return lambda text: click.secho(f"… {text}", err=True, dim=True)
+
+
+_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skipped": "cyan"}
+
+
+def _print(checks: list[Check], output: str) -> None:
+    from vestibule.core.doctor import check
+
+    if output == "json":
+        report = {
+            "status": check.worst(checks),
+            "counts": check.counts(checks),
+            "checks": [one._asdict() for one in checks],
+        }
+        click.echo(printer.json_text(report), nl=False)
+        return
+    for one in checks:
+        click.echo(
+            f"{click.style(f'{one.status:7}', fg=_COLOURS[one.status])} {one.id:22} {one.about}: {one.found}"
+        )
+        if one.status in ("warn", "fail") and one.want and one.want != "none":
+            click.echo(f"{'':31}want: {one.want}")
+        if one.status != "ok" and one.advice:
+            click.echo(f"{'':31}do:   {one.advice}")
+        if one.status != "ok" and one.id.startswith("pods."):
+            _pods(one)
+    counts = check.counts(checks)
+    click.echo(", ".join(f"{count} {status}" for status, count in counts.items() if count))
+
+
+def _pods(one: Check) -> None:
+    for item in one.items[:_SHOWN]:
+        age = _age(item["ageSeconds"])
+        owner = f", of {item['owner']}" if item["owner"] else ""
+        click.echo(f"{'':8}Pod {item['namespace']}/{item['name']}{owner}, {age} old: {item['found']}")
+        click.echo(f"{'':10}{item['reason']}; {item['advice']}")
+    if len(one.items) > _SHOWN:
+        click.echo(f"{'':8}and {len(one.items) - _SHOWN} more; -o json lists them all")
+
+
+def _age(seconds: int) -> str:
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

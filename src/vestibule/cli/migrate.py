@@ -1,0 +1,241 @@
+"""``vestibule migrate``."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vestibule import errors
+from vestibule.cli import live, main, options, printer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vestibule.apps.migrate.run import Found, Report
+    from vestibule.core.migrate.difference import Group
+
+_EPILOG = """\b
+A cluster that runs another identity webhook: what is installed, what it means here, what would change:
+  vestibule migrate --kubeconfig
+  vestibule migrate --context staging --namespace team-a -o json
+  vestibule migrate --kubeconfig -o settings > settings.yaml
+
+\b
+Manifests, with the other webhook's own among them or without:
+  vestibule migrate -f charts-rendered/ -f deploy/
+
+\b
+Known: Azure Workload Identity, the EKS pod identity webhook, the GCP workload identity federation webhook,
+cwii, and GKE's key on ServiceAccounts. Nothing is written, to no cluster and to no file.
+Exit code 3: in better mode a pod would be refused that is admitted today.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    help="Manifest file, directory, or - for standard input; may be repeated.",
+)
+@options.kubeconfig
+@click.option(
+    "-n",
+    "--namespace",
+    default="",
+    help="Workloads of this namespace only; with -f: of objects that name none.",
+)
+@click.option(
+    "--gcp-provider",
+    "provider",
+    default="",
+    metavar="NAME",
+    help="For GKE's key: projects/<number>/locations/global/workloadIdentityPools/<pool>/providers/<provider>.",
+)
+@click.option(
+    "--examples",
+    default=3,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Workloads to name for each difference.",
+)
+@options.output("text", "json", "settings")
+def command(
+    files: tuple[str, ...],
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str,
+    provider: str,
+    examples: int,
+    output: str,
+) -> None:
+    """Say what changes, and what stays, for a cluster that uses another identity webhook."""
+    asked = kubeconfig is not None or context is not None
+    in_pod = bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+    if files and asked:
+        raise click.UsageError("-f and a cluster exclude each other: give one of them")
+    if not files and not asked and not in_pod:
+        raise click.UsageError("nothing to look at: give -f, --kubeconfig or --context")
+    logging.getLogger("vestibule").addHandler(logging.NullHandler())  # what is odd stands in the report
+    try:
+        from vestibule.apps.migrate import run
+    except ModuleNotFoundError as error:
+        raise errors.MissingExtra("migrate", "cluster,offline") from error
+
+    question = run.Asked(provider, examples)
+    if files:
+        from vestibule.adapters.cluster import entity
+        from vestibule.apps.offline import documents
+
+        read = documents.read(files, sys.stdin.buffer)
+        report = run.manifests(read, namespace or entity.DEFAULT_NAMESPACE, question, _progress())
+    else:
+        report = run.live(live.client(kubeconfig, context), namespace, question, _progress())
+    if output == "json":
+        click.echo(printer.json_text(_data(report)), nl=False)
+    elif output == "settings":
+        _settings(report)
+    else:
+        _show(report)
+    if report.refused:
+        sys.exit(main.EXIT_REFUSED)
+
+
+def _progress() -> Any:
+    if not sys.stderr.isatty():
+        return lambda _: None
+    return lambda text: click.secho(f"… {text}", err=True, dim=True)
+
+
+def _settings(report: Report) -> None:
+    for text in (*report.notes, *(note for one in report.found for note in one.meaning.notes)):
+        click.secho(f"warning: {text}", fg="yellow", err=True)
+    if report.settings:
+        click.echo(printer.yaml_text([report.settings]), nl=False)
+
+
+def _data(report: Report) -> dict[str, Any]:
+    return {
+        "installations": [_installation(one) for one in report.found],
+        "settings": report.settings,
+        "notes": report.notes,
+        "steps": report.steps,
+        "serviceAccounts": report.accounts,
+        "workloads": {
+            "seen": report.seen,
+            "served": sum(one.served for one in report.compared),
+            "sameInStrict": sum(one.served and not one.strict for one in report.compared),
+            "sameInBetter": sum(one.served and not one.better for one in report.compared),
+        },
+        "strict": [one._asdict() for one in report.strict],
+        "better": [one._asdict() for one in report.better],
+        "refused": [{"workload": one.name, "message": one.refused} for one in report.refused],
+        "notLookedAt": report.unread,
+    }
+
+
+def _installation(one: Found) -> dict[str, Any]:
+    there = one.installation
+    started = there.started
+    return {
+        "program": there.program,
+        "product": there.product,
+        "configuration": there.configuration,
+        "webhook": there.hook.get("name"),
+        "service": there.service,
+        "deployment": f"{there.namespace}/{there.deployment['metadata']['name']}" if there.deployment else "",
+        "image": there.image,
+        "arguments": list(started.arguments) if started else [],
+        "managed": there.managed,
+        "settings": one.meaning.data,
+        "command": list(one.meaning.command),
+        "notes": list(one.meaning.notes),
+        "dropIn": one.drop_in,
+        "remove": one.left,
+    }
+
+
+def _show(report: Report) -> None:
+    if not report.found:
+        click.echo("no other identity webhook is installed here")
+    for one in report.found:
+        _head("installed", one.installation.product)
+        _lines(_facts(one))
+        _notes(one.meaning.notes)
+        if one.drop_in:
+            _head("in its place", "image and command change, nothing else does")
+            click.echo(f"  {shlex.join(one.meaning.command)}")
+            _lines(one.drop_in, "- ")
+    if report.accounts:
+        _head(
+            "ServiceAccounts",
+            ", ".join(f"{number} with {name} keys" for name, number in report.accounts.items()),
+        )
+    if report.settings:
+        _head("settings", "for an installation of our own: settings.yaml")
+        _lines(printer.yaml_text([report.settings]).splitlines())
+    _notes(report.notes)
+    if report.found:
+        _head("beside it", "an installation of our own, then the other goes")
+        _lines([f"{number}. {text}" for number, text in enumerate(report.steps, 1)])
+        _head("left to remove", "")
+        _lines([text for one in report.found for text in one.left] or ["nothing that is yours to remove"])
+    _pods(report)
+
+
+def _facts(one: Found) -> list[str]:
+    there = one.installation
+    shown = [f"MutatingWebhookConfiguration {there.configuration}, webhook {there.hook.get('name')}"]
+    if there.deployment is not None:
+        shown.append(
+            f"Deployment {there.namespace}/{there.deployment['metadata']['name']}, image {there.image}"
+        )
+    if there.started is not None and there.started.arguments:
+        shown.append(f"flags {shlex.join(there.started.arguments)}")
+    if there.managed:
+        shown.append("managed by the cluster's vendor")
+    return shown
+
+
+def _pods(report: Report) -> None:
+    data = _data(report)["workloads"]
+    _head("workloads", f"{data['seen']} looked at, {data['served']} served today")
+    if not report.compared:
+        return
+    _head("in strict", f"the same for {data['sameInStrict']} of {data['served']}")
+    _groups(report.strict)
+    _head("in better", f"the same for {data['sameInBetter']} of {data['served']}; what changes:")
+    _groups(report.better)
+    for one in report.refused:
+        click.secho(f"  refused in better: {one.name}: {one.refused}", fg="red")
+    for text in report.unread:
+        click.secho(f"  not looked at: {text}", fg="yellow")
+
+
+def _groups(groups: Sequence[Group]) -> None:
+    for one in groups:
+        colour = "red" if one.kind == "refused" else None
+        named = f"  e.g. {', '.join(one.examples)}" if one.examples else ""
+        click.secho(f"  {one.number:5}  {one.kind:9} {one.text}{named}", fg=colour)
+
+
+def _head(title: str, text: str) -> None:
+    click.echo()
+    click.echo(click.style(title, bold=True) + (f"  {text}" if text else ""))
+
+
+def _lines(texts: Sequence[str], mark: str = "") -> None:
+    for text in texts:
+        click.echo(f"  {mark}{text}")
+
+
+def _notes(texts: Sequence[str]) -> None:
+    for text in texts:
+        click.secho(f"  note: {text}", fg="yellow")
