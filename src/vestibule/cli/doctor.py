@@ -40,6 +40,13 @@ _SHOWN = 20
 """Pods of one check that people see; machines see all."""
 
 
+def _clouds(given: tuple[str, ...]) -> tuple[str, ...]:
+    for name in given:
+        if name not in ("aws", "az", "gcp"):
+            raise click.BadParameter(f"is {name!r}, want aws, az or gcp", param_hint="--cloud")
+    return given
+
+
 @click.command(epilog=_EPILOG)
 @options.kubeconfig
 @click.option(
@@ -59,8 +66,9 @@ _SHOWN = 20
 @click.option(
     "--cloud",
     "clouds",
-    type=click.Choice(["aws", "az", "gcp"]),
+    metavar="[aws|az|gcp]",
     multiple=True,
+    callback=lambda _, __, given: _clouds(given),
     help="The cloud that should take the token; may be repeated. Default: by the token's audience.",
 )
 @click.option(
@@ -88,7 +96,7 @@ def command(
     issuer: str,
     ca_bundle: Path | None,
     service_account: str | None,
-    clouds: tuple[Any, ...],
+    clouds: tuple[Any, ...],  # providers; the callback has looked
     audience: str,
     subject: str,
     namespace: str,

@@ -57,7 +57,7 @@ Exit code 3: in better mode a pod would be refused that is admitted today.
     "provider",
     default="",
     metavar="NAME",
-    help="For GKE's key: projects/<number>/locations/global/workloadIdentityPools/<pool>/providers/<provider>.",
+    help="GKE's key: projects/<number>/locations/global/workloadIdentityPools/<pool>/providers/<provider>.",
 )
 @click.option(
     "--examples",
@@ -205,6 +205,9 @@ def _facts(one: Found) -> list[str]:
 
 
 def _pods(report: Report) -> None:
+    if not report.settings:
+        click.echo("nothing here asks for a cloud identity in a vocabulary that we know")
+        return
     data = _data(report)["workloads"]
     _head("workloads", f"{data['seen']} looked at, {data['served']} served today")
     if not report.compared:

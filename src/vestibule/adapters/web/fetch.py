@@ -10,6 +10,7 @@ import asyncio
 import email.utils
 import ssl
 import time
+import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
@@ -36,11 +37,12 @@ async def get(
     seconds: float = _SECONDS,
     now: Callable[[], float] = time.time,
     plain: bool = False,
-    trust_env: bool = False,
+    proxies: bool = False,
     **options: Any,
 ) -> Reading:
     """The document, or why there is none. ``plain`` allows http for the first address (an API server behind
-    a local proxy); ``options`` go to the request (``proxy``, ``server_hostname``)."""
+    a local proxy); ``proxies`` asks the environment for one, and never for credentials; ``options`` go to the
+    request (``proxy``, ``server_hostname``)."""
     hops: list[str] = []
     here = url
     try:
@@ -49,12 +51,13 @@ async def get(
             aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(ssl=tls if tls is not None else True),
                 headers={"User-Agent": _AGENT, "Accept": "*/*", **(headers or {})},
-                trust_env=trust_env,
             ) as session,
         ):
             while True:
                 if urlsplit(here).scheme != "https" and not (plain and here == url):
                     return Reading(url, error=_not_https(here, url), redirects=tuple(hops))
+                if proxies:
+                    options["proxy"] = _proxy(here)
                 asked = now()
                 # what is encoded already stays as it is
                 request = session.get(URL(here, encoded=True), allow_redirects=False, **options)
@@ -81,6 +84,13 @@ async def get(
         return Reading(url, error=f"no answer in {seconds:g} s", redirects=tuple(hops))
     except _FAILURES as error:
         return Reading(url, error=_said(error), redirects=tuple(hops))
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for this address; None when it names none."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return None if urllib.request.proxy_bypass(host) else urllib.request.getproxies().get(parts.scheme)
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes | None:

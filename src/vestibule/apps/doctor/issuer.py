@@ -81,4 +81,4 @@ async def _ask(access: Access, path: str) -> Reading:
 
 async def _public(question: Question, url: str) -> Reading:
     """A document as a cloud reads it: as nobody."""
-    return await fetch.get(url, question.tls, trust_env=True)
+    return await fetch.get(url, question.tls, proxies=True)

@@ -95,7 +95,8 @@ async def _report(source: Source, asked: Asked, tell: Tell) -> Report:
     notes: list[str] = []
     data = meaning.together([one.meaning for one in found], notes)
     counts = accounts.counted(source.accounts(), _parsed(data, "strict"))
-    data = _vocabularies(data, counts, asked, notes)
+    used = [*counts] if found else [*dict.fromkeys((*counts, *await _on_workloads(source)))]
+    data = _vocabularies(data, used, counts, asked, notes)
     if not data:
         return Report(found, {}, notes, [], counts, 0, [], [], [], source.unseen)
     settings = {mode: _parsed(data, mode) for mode in ("strict", "better")}
@@ -129,10 +130,24 @@ def _parsed(data: Mapping[str, Any], mode: str) -> Settings:
     return config.parse({**data, "mode": mode}, "the settings that follow from what is installed")
 
 
-def _vocabularies(data: Data, counts: Mapping[str, int], asked: Asked, notes: list[str]) -> Data:
+async def _on_workloads(source: Source) -> list[str]:
+    """Vocabularies that pods and their owners ask in; accounts are counted elsewhere."""
+    starts = accounts.prefixes(Settings())
+    found: dict[str, None] = {}
+    async for template in source.templates():
+        for thing in (template.pod, *template.companions):
+            meta = thing["metadata"]
+            keys = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
+            found |= dict.fromkeys(accounts.begins(keys, starts))
+    return [name for name in found if name != "gke"]  # its key counts on accounts alone
+
+
+def _vocabularies(
+    data: Data, used: Sequence[str], counts: Mapping[str, int], asked: Asked, notes: list[str]
+) -> Data:
     """What is used besides what is installed; GKE's key has no webhook, and needs a provider here."""
     installed = list(data.get("vocabularies", ()))
-    listed = installed or [name for name in counts if name != "gke"]
+    listed = installed or [name for name in used if name != "gke"]
     if counts.get("gke"):
         if asked.provider:
             listed.append("gke")
@@ -143,7 +158,7 @@ def _vocabularies(data: Data, counts: Mapping[str, int], asked: Asked, notes: li
                 "on GKE itself the metadata server does"
             )
     if installed:
-        unserved = [name for name in counts if name not in listed and name != "gke"]
+        unserved = [name for name in used if name not in listed and name != "gke"]
         notes += [
             f"{counts[name]} ServiceAccounts have keys of {name}, whose webhook is not there"
             for name in unserved

@@ -20,6 +20,7 @@ from vestibule.apps.offline.workloads import Template
 from vestibule.core.doctor import pods
 from vestibule.core.kinds import gvk
 from vestibule.core.kinds.gvk import Kind
+from vestibule.core.migrate import container
 from vestibule.core.migrate.installation import Cluster
 from vestibule.core.mutation import facts
 from vestibule.core.mutation.facts import Source as Level
@@ -149,7 +150,11 @@ class Live:
         for namespace in dict.fromkeys(namespace for namespace, _ in homes):
             deployments = await self._listed(gvk.DEPLOYMENT, namespace)
             things += deployments
-            for name in dict.fromkeys(name for one in deployments for name in _config_maps(one)):
+            for name in dict.fromkeys(
+                name
+                for one in deployments
+                for name in container.config_map_names(one["spec"]["template"]["spec"])
+            ):
                 found = await self._seen(gvk.CONFIG_MAP, namespace, name)
                 things += [found] if found else []
             things += await self._listed(_BINDING, namespace)
@@ -191,22 +196,6 @@ class Live:
                                 yield template
             except errors.Forbidden as error:
                 self.unseen.append(str(error))
-
-
-def _config_maps(deployment: Object) -> Iterator[str]:
-    """The ConfigMaps that a Deployment's program reads from."""
-    pod = deployment["spec"]["template"]["spec"]
-    for volume in pod.get("volumes") or ():
-        if volume.get("configMap"):
-            yield str(volume["configMap"].get("name"))
-    for container in pod.get("containers") or ():
-        for source in container.get("envFrom") or ():
-            if source.get("configMapRef"):
-                yield str(source["configMapRef"].get("name"))
-        for variable in container.get("env") or ():
-            reference = (variable.get("valueFrom") or {}).get("configMapKeyRef")
-            if reference:
-                yield str(reference.get("name"))
 
 
 _MAKERS: Final = frozenset(kind.kind for kind in _WORKLOADS)

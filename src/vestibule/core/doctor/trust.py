@@ -80,8 +80,12 @@ def judge(
         )
         return
     yield _trusted(registration, found, served, names)
-    if served.leaf:
-        yield _leaf(served, now)
+    try:
+        chain = authority.split(served.leaf)
+    except ValueError:
+        chain = []  # told above
+    if chain:
+        yield _leaf(served._replace(leaf=chain[0]), now)
 
 
 def _dates(about: str, found: Bundle, now: datetime.datetime) -> Check:

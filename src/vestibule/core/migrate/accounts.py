@@ -42,6 +42,12 @@ def uses(annotations: Mapping[str, str], starts: Mapping[str, str]) -> list[str]
     ]
 
 
+def begins(keys: Iterable[str], starts: Mapping[str, str]) -> list[str]:
+    """The vocabularies of which there is any key."""
+    listed = list(keys)
+    return [name for name, start in starts.items() if any(key.startswith(start) for key in listed)]
+
+
 def counted(accounts: Iterable[Source], settings: Settings) -> dict[str, int]:
     """How many accounts ask in each vocabulary; those that nobody uses are left out."""
     starts = prefixes(settings)

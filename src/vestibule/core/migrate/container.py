@@ -6,7 +6,7 @@ What comes from a Secret is not read; its variables are named, so that somebody 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 Object = Mapping[str, Any]
@@ -45,6 +45,21 @@ def started(container: Object, config_maps: ConfigMaps) -> Started:
         words = words[1:]
     arguments = tuple(_expanded(word, environment) for word in words)
     return Started(arguments, environment, unread, tuple(problems))
+
+
+def config_map_names(pod: Object) -> Iterator[str]:
+    """The ConfigMaps of which a pod's programs read."""
+    for volume in pod.get("volumes") or ():
+        if volume.get("configMap"):
+            yield str(volume["configMap"].get("name"))
+    for container in pod.get("containers") or ():
+        for source in container.get("envFrom") or ():
+            if source.get("configMapRef"):
+                yield str(source["configMapRef"].get("name"))
+        for variable in container.get("env") or ():
+            reference = (variable.get("valueFrom") or {}).get("configMapKeyRef")
+            if reference:
+                yield str(reference.get("name"))
 
 
 def _whole(source: Object, config_maps: ConfigMaps, environment: dict[str, str], problems: list[str]) -> None:

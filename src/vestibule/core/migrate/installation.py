@@ -135,8 +135,8 @@ def _of(configuration: Object, cluster: Cluster) -> Iterator[Installation]:
             continue
         service = hook.get("clientConfig", {}).get("service") or {}
         namespace, service_name = str(service.get("namespace") or ""), str(service.get("name") or "")
-        deployment = _deployment(cluster, namespace, service_name) if service else None
-        program_container = _container(deployment) if deployment else None
+        deployment = behind(cluster, namespace, service_name) if service else None
+        program_container = answering(deployment) if deployment else None
         product = known.get(str(hook.get("name")), "")
         program = _program(product, str((program_container or {}).get("image") or ""))
         if program is None:
@@ -165,8 +165,8 @@ def _program(product: str, image: str) -> Program | None:
     return next((program for word, program in _BY_IMAGE if word in image), None)
 
 
-def _deployment(cluster: Cluster, namespace: str, service: str) -> Object | None:
-    """What the Service leads to."""
+def behind(cluster: Cluster, namespace: str, service: str) -> Object | None:
+    """The Deployment that a Service leads to."""
     found = cluster.get("Service", namespace, service)
     selector = ((found or {}).get("spec") or {}).get("selector")
     if not selector:
@@ -181,7 +181,7 @@ def _deployment(cluster: Cluster, namespace: str, service: str) -> Object | None
     return None
 
 
-def _container(deployment: Object) -> Object | None:
+def answering(deployment: Object) -> Object | None:
     """The container that answers: the one whose image we know, else the first."""
     listed = ((deployment.get("spec") or {}).get("template") or {}).get("spec", {}).get("containers") or ()
     known = [one for one in listed if any(word in str(one.get("image")) for word, _ in _BY_IMAGE)]

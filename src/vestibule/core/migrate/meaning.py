@@ -3,35 +3,18 @@ registration. What cannot be said is told, and never guessed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from vestibule import errors
-from vestibule.core.kinds import (
-    azwi,
-    azwi_flags,
-    eks,
-    eks_flags,
-    goflags,
-    upstream,
-    vocabulary,
-    wif_flags,
-)
-from vestibule.core.migrate import container
+from vestibule.core.kinds import azwi, eks, upstream, vocabulary
+from vestibule.core.migrate import container, flags
 from vestibule.core.migrate.installation import Cluster, Installation
 
 Data = dict[str, Any]
 _PLACES: Final = ("addr", "metricsAddr", "healthAddr", "tlsCert", "tlsKey")
 """Settings of a process that are the installation's own business, here as there."""
-
-_Settings = Callable[[Mapping[str, str], Mapping[str, str]], goflags.Meaning]
-_FLAGS: Final[dict[str, tuple[tuple[goflags.Flag, ...], _Settings]]] = {
-    "azwi": (azwi_flags.FLAGS, azwi_flags.settings),
-    "eks": (eks_flags.FLAGS, eks_flags.settings),
-    "wif": (wif_flags.FLAGS, wif_flags.settings),
-}
 
 
 class Meaning(NamedTuple):
@@ -54,8 +37,13 @@ def of(installation: Installation, cluster: Cluster) -> Meaning:
         notes.append("its Deployment is not known: flags and variables are taken as they are by default")
     else:
         notes += started.problems
-        read = _cwii if installation.program == "cwii" else _go
-        data = upstream.merged(data, read(installation, notes))
+        if installation.program == "cwii":
+            said = flags.cwii(started.arguments, started.environment, notes)
+        else:
+            meant = flags.read(installation.program, started.arguments, started.environment, notes)
+            notes += [f"{flag} {text}" for flag, text in meant.notes]
+            said = dict(meant.over)
+        data = upstream.merged(data, _own(said))
         command = _command(installation)
         notes += _unread(installation)
     if installation.program == "azwi":
@@ -74,92 +62,11 @@ def _command(installation: Installation) -> tuple[str, ...]:
     return ("vestibule", "webhook", "--as", installation.program, "--mode", "strict", *started.arguments)
 
 
-# ── flags and variables ────────────────────────────────────────────────────────────────────────────────────
-
-
-def _go(installation: Installation, notes: list[str]) -> Data:
-    """Flags as Go reads them; those that mean nothing here are told and left out."""
-    started = installation.started
-    flags, settings = _FLAGS[installation.program]
-    arguments = list(started.arguments) if started else []
-    given: dict[str, str] = _tolerant(
-        lambda: goflags.parse(flags, arguments), lambda names: _without(arguments, names), notes, {}
-    )
-    environment = started.environment if started else {}
-    empty = goflags.Meaning({}, {}, {})
-    meaning: goflags.Meaning = _tolerant(
-        lambda: settings(given, environment), lambda names: _drop(given, names), notes, empty
-    )
-    notes += [f"{flag} {text}" for flag, text in meaning.notes]
-    return _own(meaning.over)
-
-
-def _cwii(installation: Installation, notes: list[str]) -> Data:
-    started = installation.started
-    flags = [goflags.Flag(flag.name, flag.about) for flag in upstream.CWII]
-    arguments = list(started.arguments) if started else []
-    given: dict[str, str] = _tolerant(
-        lambda: goflags.parse(flags, arguments), lambda names: _without(arguments, names), notes, {}
-    )
-    environment = dict(started.environment) if started else {}
-
-    def forget(names: set[str]) -> bool:
-        return _drop(given, names) | _drop(environment, names)
-
-    nothing: Data = {}
-    return _own(_tolerant(lambda: upstream.overrides(given, environment), forget, notes, nothing))
-
-
 def _own(data: Mapping[str, Any]) -> Data:
     """Without the places of the other's process."""
     kept = dict(data)
     serving = {key: value for key, value in (kept.pop("serving", None) or {}).items() if key not in _PLACES}
     return {**kept, "serving": serving} if serving else kept
-
-
-def _tolerant(
-    attempt: Callable[[], Any], forget: Callable[[set[str]], bool], notes: list[str], empty: Any
-) -> Any:
-    """What the attempt gives once everything that it cannot use is forgotten; each is told."""
-    while True:
-        try:
-            return attempt()
-        except errors.InvalidSettings as error:
-            notes += [f"left out: {problem}" for problem in error.problems]
-            if not forget({problem.place.lstrip("-") for problem in error.problems}):
-                return empty
-
-
-def _without(arguments: list[str], names: set[str]) -> bool:
-    """Take flags of these names, and words that are no flags, out of the arguments; whether any was there."""
-    before = len(arguments)
-    kept: list[str] = []
-    skip = False
-    for position, word in enumerate(arguments):
-        flag = word.startswith("-")
-        if skip and not flag:
-            skip = False
-            continue
-        name, equals, _ = word.lstrip("-").partition("=")
-        if flag and name in names:
-            skip = not equals
-            continue
-        follows = (
-            position > 0 and arguments[position - 1].startswith("-") and "=" not in arguments[position - 1]
-        )
-        if not flag and not follows and "command line" in names:
-            continue
-        kept.append(word)
-        skip = False
-    arguments[:] = kept
-    return len(kept) < before
-
-
-def _drop(given: dict[str, str], names: set[str]) -> bool:
-    found = [name for name in names if name in given]
-    for name in found:
-        del given[name]
-    return bool(found)
 
 
 def _unread(installation: Installation) -> Iterator[str]:

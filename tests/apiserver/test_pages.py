@@ -1,0 +1,92 @@
+"""Lists page by page, as a real API server gives them, and when it forgets its place in between."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.rig.client import at
+from tests.rig.controlplane import ControlPlane
+from tests.rig.faults import Status
+from vestibule import errors
+from vestibule.adapters.cluster import kubeconfig, pages
+from vestibule.adapters.cluster.client import Client
+from vestibule.core.kinds import gvk
+from vestibule.core.kinds.gvk import Kind
+
+Json = dict[str, Any]
+NAMES = [f"m-{number:02}" for number in range(17)]
+
+
+@pytest.fixture
+def filled(control_plane: ControlPlane, namespace: str) -> str:
+    for name in NAMES:
+        thing = {"metadata": {"name": name, "labels": {"half": str(int(name[2:]) % 2)}}}
+        control_plane.admin.create(at("configmaps", namespace), thing).object  # noqa: B018 - raises
+    return namespace
+
+
+def listed(
+    plane: ControlPlane, kind: Kind, namespace: str, url: str = "", user: str = "", **more: Any
+) -> list[list[Json]]:
+    path = plane.kubeconfig(user) if user else plane.kubeconfig(url=url)
+
+    async def read() -> list[list[Json]]:
+        client = Client(kubeconfig.load([path], None))
+        try:
+            return [page async for page in pages.pages(client, kind, namespace, **more)]
+        finally:
+            await client.close()
+
+    return asyncio.run(read())
+
+
+def names(found: list[list[Json]]) -> list[str]:
+    return [item["metadata"]["name"] for page in found for item in page if item["metadata"]["name"] in NAMES]
+
+
+def test_all_come_and_each_once(control_plane: ControlPlane, filled: str) -> None:
+    found = listed(control_plane, gvk.CONFIG_MAP, filled, size=5)
+
+    assert names(found) == NAMES
+    assert [len(page) for page in found[:-1]] == [5] * (len(found) - 1)
+    assert {(item["kind"], item["apiVersion"]) for page in found for item in page} == {("ConfigMap", "v1")}
+
+
+def test_some_by_label(control_plane: ControlPlane, filled: str) -> None:
+    found = listed(control_plane, gvk.CONFIG_MAP, filled, size=5, selector="half=1")
+
+    assert names(found) == NAMES[1::2]
+
+
+def test_a_kind_that_is_not_served_has_none(control_plane: ControlPlane, namespace: str) -> None:
+    nothing = Kind("nowhere.example", "v1", "Nothing", "nothings")
+
+    assert listed(control_plane, nothing, namespace) == []
+
+
+def test_a_server_that_forgets_its_place_is_asked_again(control_plane: ControlPlane, filled: str) -> None:
+    with control_plane.proxy() as proxy:
+        gone = json.dumps({"kind": "Status", "code": 410, "metadata": {}}).encode()
+        proxy.inject(Status(410, gone), path="continue=", times=1)
+
+        found = listed(control_plane, gvk.CONFIG_MAP, filled, proxy.url, size=5)
+
+    assert sorted(set(names(found))) == NAMES  # some come twice, none is lost
+    assert len(names(found)) == len(NAMES) + 5 - ("kube-root-ca.crt" in str(found[0]))
+
+
+def test_a_server_that_always_forgets_is_an_error(control_plane: ControlPlane, filled: str) -> None:
+    with control_plane.proxy() as proxy:
+        proxy.inject(Status(410, b"{}"), path="continue=")
+
+        with pytest.raises(errors.Gone):
+            listed(control_plane, gvk.CONFIG_MAP, filled, proxy.url, size=5)
+
+
+def test_who_may_not_is_told(control_plane: ControlPlane, namespace: str) -> None:
+    with pytest.raises(errors.Forbidden, match="listing configmaps"):
+        listed(control_plane, gvk.CONFIG_MAP, namespace, user="pages:nobody")
