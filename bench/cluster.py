@@ -46,14 +46,18 @@ ANNOTATIONS: dict[str, dict[str, str]] = {
 
 def objects() -> list[Json]:
     """Everything the reviews of all shapes refer to."""
-    return [_namespace(), *_owners(), *(_account(shape, ANNOTATIONS[shape]) for shape in fixtures.SHAPES)]
+    return [namespace(NAMESPACE), *_owners(), *map(account, fixtures.SHAPES)]
 
 
 def eks_accounts() -> list[Json]:
     """The ServiceAccount the EKS webhook must know: the aws shape, annotated its way."""
-    account = _account("aws", {"eks.amazonaws.com/role-arn": ROLE})
-    account["metadata"] |= {"uid": "3f0e8c0a-7b4d-4f5e-9a61-0c2d4e6f8a10", "resourceVersion": "7"}
-    return [account]
+    found = account("aws")
+    found["metadata"] |= {
+        "annotations": {"eks.amazonaws.com/role-arn": ROLE},
+        "uid": "3f0e8c0a-7b4d-4f5e-9a61-0c2d4e6f8a10",
+        "resourceVersion": "7",
+    }
+    return [found]
 
 
 def write(folder: Path) -> None:
@@ -64,12 +68,16 @@ def write(folder: Path) -> None:
         (folder / name).write_text(yaml.safe_dump(item, sort_keys=False))
 
 
-def _namespace() -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": NAMESPACE, "labels": {"kubernetes.io/metadata.name": NAMESPACE}},
-    }
+def namespace(name: str) -> Json:
+    labels = {"kubernetes.io/metadata.name": name}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def account(shape: str, namespace: str = NAMESPACE) -> Json:
+    """The ServiceAccount of a shape."""
+    annotations = ANNOTATIONS[shape]
+    metadata = {"name": fixtures.account(shape), "namespace": namespace, "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
 
 
 def _owners() -> list[Json]:
@@ -91,8 +99,3 @@ def _owners() -> list[Json]:
             },
         },
     ]
-
-
-def _account(shape: str, annotations: dict[str, str]) -> Json:
-    metadata = {"name": fixtures.account(shape), "namespace": NAMESPACE, "annotations": annotations}
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}

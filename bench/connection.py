@@ -17,16 +17,17 @@ class Closed(ConnectionError):
 
 
 class Connection:
-    """At most one request is in flight; `began` is the moment its latency counts from."""
+    """At most one request is in flight; `began` is the moment its latency counts from, `answer` is the last
+    whole answer, head included."""
 
-    __slots__ = ("_buffer", "_socket", "began")
+    __slots__ = ("_buffer", "_socket", "answer", "began")
 
     def __init__(self, port: int, trust: ssl.SSLContext) -> None:
         plain = socket.create_connection(("127.0.0.1", port), timeout=10)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = trust.wrap_socket(plain, server_hostname="127.0.0.1")
         self._socket.setblocking(False)
-        self._buffer = b""
+        self._buffer = self.answer = b""
         self.began = 0.0
 
     def fileno(self) -> int:
@@ -59,7 +60,7 @@ class Connection:
             data = self._buffer + piece if self._buffer else piece
             status = finished(data)
             if status:
-                self._buffer = b""
+                self._buffer, self.answer = b"", data
                 return status
             self._buffer = data
 

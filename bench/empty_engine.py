@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import uvloop
 
 from vestibule.adapters.serving import server, tls
 
+Answer = Callable[[server.HttpRequest], server.HttpResponse]
 ANSWER = server.HttpResponse(
     200,
     b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1",'
@@ -26,10 +28,10 @@ def handler(request: server.HttpRequest) -> server.HttpResponse:
     return ANSWER
 
 
-async def main(port: int, cert: Path, key: Path) -> None:
+async def main(port: int, cert: Path, key: Path, answer: Answer = handler) -> None:
     holder = tls.TlsHolder()
     holder.replace(holder.build(cert, key))
-    engine = server.Server(handler, tls=holder, name="empty")
+    engine = server.Server(answer, tls=holder, name="empty")
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     await engine.start([("127.0.0.1", port)])

@@ -6,6 +6,7 @@ missed, so that a broken bench never looks like a fast webhook.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -41,6 +42,18 @@ IDLE, LOADED = Bar(45.0), Bar(60.0)
 START = Bar(400.0)
 """ms from the start of the process until it is ready."""
 NO_ERRORS = Bar(0.0)
+FLEET_SMALL, FLEET_LARGE = Bar(75.0), Bar(140.0)
+"""MiB of resident memory with 10,000 and with 100,000 ServiceAccounts."""
+SYNC = Bar(15.0)
+"""s from the start of the process until it knows 100,000 ServiceAccounts."""
+SYNC_SLOWEST = Bar(50.0)
+"""ms: the slowest admission while they arrive."""
+ADDED = Bar(1.5)
+"""ms that the webhook adds to the median creation of a pod through the API server."""
+NO_CALLS = Bar(0.0)
+"""Calls for pods that no rule can concern."""
+WEBHOOK_P99 = Bar(25.0)
+"""ms that the API server spends on the webhook at 200 creations a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +82,20 @@ class Figure:
 
 def unmeasured(section: str, name: str, unit: str, why: str, bar: Bar | None = None) -> Figure:
     return Figure(section, name, None, unit, bar, why)
+
+
+Row = tuple[str, str, Bar | None]
+"""Name, unit and bar of a figure that a section is going to measure."""
+
+
+def filled(section: str, rows: Sequence[Row], found: Sequence[tuple[float, str]]) -> list[Figure]:
+    """The figures of a section from their values and notes, in the same order."""
+    return [
+        Figure(section, name, value, unit, bar, note)
+        for (name, unit, bar), (value, note) in zip(rows, found, strict=True)
+    ]
+
+
+def unfilled(section: str, rows: Sequence[Row], why: str) -> list[Figure]:
+    """The same when nothing could be measured."""
+    return [unmeasured(section, name, unit, why, bar) for name, unit, bar in rows]

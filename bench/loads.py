@@ -7,6 +7,7 @@ loader, or other work on the machine, was the limit, and the figure says less ab
 
 from __future__ import annotations
 
+import math
 import resource
 import subprocess
 import time
@@ -47,6 +48,8 @@ class Load:
     errors: int
     server_cpu: float
     loader_cpu: float
+    worst: float = math.inf
+    """Infinite where the loader does not tell it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,7 @@ class Loader:
             errors=report.errors,
             server_cpu=report.server_cpu,
             loader_cpu=report.loader_cpu,
+            worst=report.worst,
         )
 
     def _run(self, command: list[str], stdin: bytes, limit: float) -> bytes:

@@ -118,6 +118,12 @@ def wait_until(child: Child, ready: Callable[[], bool], seconds: float, pause: f
         time.sleep(pause)
 
 
+def listens(port: int) -> bool:
+    """Whether somebody accepts connections on a port of 127.0.0.1."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def answers_200(url: str, trust: ssl.SSLContext) -> bool:
     """Whether a GET of `url` (https or http on 127.0.0.1) gives 200; no server yet is False."""
     scheme, _, rest = url.partition("://")

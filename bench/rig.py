@@ -32,6 +32,20 @@ class Lengths:
     churn: int
     """Connections opened and closed before memory is read again."""
     starts: int
+    fleet: tuple[int, int]
+    """ServiceAccounts of a small and of a large cluster."""
+    spaces: int
+    """Namespaces they live in."""
+    sync: float
+    """Load while accounts arrive, which must take less."""
+    turns: int
+    """Rounds of creations through the API server, with and without the webhook."""
+    creates: int
+    """Creations of one turn."""
+    unconcerned: int
+    """Requests of each kind that must not reach us."""
+    endurance: float
+    """Creations at a steady rate through the API server."""
 
 
 FULL = Lengths(
@@ -45,6 +59,13 @@ FULL = Lengths(
     memory=8.0,
     churn=1_000,
     starts=7,
+    fleet=(10_000, 100_000),
+    spaces=2_000,
+    sync=20.0,
+    turns=7,
+    creates=300,
+    unconcerned=100,
+    endurance=300.0,
 )
 QUICK = Lengths(
     batches=4,
@@ -57,6 +78,13 @@ QUICK = Lengths(
     memory=0.5,
     churn=100,
     starts=3,
+    fleet=(1_000, 10_000),
+    spaces=200,
+    sync=6.0,
+    turns=3,
+    creates=100,
+    unconcerned=10,
+    endurance=20.0,
 )
 
 

@@ -17,7 +17,7 @@ from types import FrameType
 
 from bench import cores, fixtures, results, rig, wrk
 from bench.figures import Figure
-from bench.sections import handler, memory, server, start, steady
+from bench.sections import cluster, endurance, fleet, handler, memory, server, start, steady
 
 SECTIONS: dict[str, Callable[[rig.Rig], list[Figure]]] = {
     "handler": handler.measure,
@@ -25,6 +25,9 @@ SECTIONS: dict[str, Callable[[rig.Rig], list[Figure]]] = {
     "steady": steady.measure,
     "memory": memory.measure,
     "start": start.measure,
+    "fleet": fleet.measure,
+    "cluster": cluster.measure,
+    "endurance": endurance.measure,
 }
 
 
@@ -33,7 +36,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
         prog="python -m bench.run", description="the figures of the README, measured"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="about 20 seconds, our own loader: a look, not a claim"
+        "--quick", action="store_true", help="about two minutes, our own loader: a look, not a claim"
     )
     parser.add_argument("--only", type=_sections, default=list(SECTIONS), help=f"of {','.join(SECTIONS)}")
     parser.add_argument("--own-loader", action="store_true", help="use our loader even when wrk is there")

@@ -1,4 +1,5 @@
-"""For every test: a clean environment, and property tests that give the same cases on every machine."""
+"""For every test: a clean environment, property tests that give the same cases on every machine, and the
+rig's fixtures, imported once so that all folders share one control plane."""
 
 from __future__ import annotations
 
@@ -6,6 +7,24 @@ import os
 
 import hypothesis
 import pytest
+
+from tests.rig.fixtures import (
+    control_plane,
+    guest_pair,
+    namespace,
+    private_control_plane,
+    pytest_collection_finish,
+    pytest_terminal_summary,
+)
+
+__all__ = [
+    "control_plane",
+    "guest_pair",
+    "namespace",
+    "private_control_plane",
+    "pytest_collection_finish",
+    "pytest_terminal_summary",
+]
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100, print_blob=True)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=20_000)

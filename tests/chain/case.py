@@ -5,8 +5,8 @@ A row says its values twice on purpose: as annotations or labels, and as what th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from tests.chain.logins import AwsLogin, AzureLogin, GcpLogin, Login
 
@@ -28,13 +28,29 @@ class Meta(NamedTuple):
     labels: Mapping[str, str] = {}
 
 
+class Place(Protocol):
+    """Where a case plays, as far as a case may arrange it."""
+
+    def config_map(self, namespace: str, name: str, data: Mapping[str, str]) -> None:
+        """Make a ConfigMap what it should be."""
+
+    def write(self, name: str, content: str) -> None:
+        """Write a file where ``{folder}`` in the settings leads."""
+
+    def wait_served(self, namespace: str, variable: str) -> None:
+        """Until a pod of the namespace gets a variable."""
+
+
 class Case(NamedTuple):
     """One pod, and the logins it must be able to make."""
 
     name: str
     logins: tuple[Login, ...]
     settings: Mapping[str, Any] = {}
-    """Sections of the settings file; cases with equal settings share a webhook process."""
+    """Sections of the settings file; cases with equal settings share a webhook process, and ``{folder}`` in
+    them is a folder of that process."""
+    before: Callable[[Place, str], None] | None = None
+    """What must be there before the pod comes to the namespace."""
     namespace: Meta = Meta()
     account: Meta = Meta()
     """The ServiceAccount ``app``, which the pod runs as."""
@@ -48,7 +64,12 @@ class Case(NamedTuple):
     partly: Mapping[str, str] = {}
     """Containers in which one login must work, and its SDK."""
     runs: tuple[str, ...] = ()
-    """Init containers of the webhook's own that run before all of these; a shell must do for them."""
+    """Init containers of the webhook's own that run before all of these; a shell must do for them, and a
+    ``gcloud`` that knows two commands."""
+    warned: tuple[str, ...] = ()
+    """What the author of the pod is told: a text in every warning, and no warning besides."""
+    built_in: Mapping[str, str] = {}
+    """Variables that the program sets for itself, because it has a path built in."""
 
 
 def container(name: str, **more: Any) -> dict[str, Any]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.chain import gcloud
 from tests.chain.gateway import Certificates
 from tests.chain.issuers import Issuers
 from tests.chain.logins import Clouds
 from tests.chain.stage import Stages
 from tests.rig.controlplane import ControlPlane
-from tests.rig.fixtures import control_plane, pytest_collection_finish, pytest_terminal_summary
-
-__all__ = ["control_plane", "pytest_collection_finish", "pytest_terminal_summary"]
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +22,16 @@ def stages(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
     made = Stages(control_plane, tmp_path_factory.mktemp("chain"))
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the programs that images have and this machine has not."""
+    folder = tmp_path_factory.mktemp("tools")
+    program = folder / "gcloud"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, "-I", str(gcloud.__file__)])} "$@"\n')
+    program.chmod(0o755)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ import concurrent.futures
 import json
 import os
 import re
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -75,7 +76,7 @@ class Container:
         """As the kubelet would set it, paths and all."""
 
     def here(self, path: str) -> Path | None:
-        """Where a path of the container is on this machine; None when it is in no mount."""
+        """Where a path of the container is on this machine; None when it is in no mount, or no path."""
         for inside, place in self.mounts.items():
             if PurePosixPath(path).is_relative_to(inside):
                 return place / PurePosixPath(path).relative_to(inside)
@@ -94,13 +95,31 @@ class Container:
             if not path.startswith("/") or (file := self.here(path)) is None or not file.is_file()
         ]
 
-    def run(self) -> None:
-        """Run the container's own command to its end, as an init container does; needs a shell at most."""
+    def unreadable(self) -> list[str]:
+        """Files in mounts that somebody else than root cannot read, unless the kubelet gave them to him: a
+        token to the one user that all containers have, everything to the pod's group."""
+        pod = self._laid.pod["spec"].get("securityContext", {})
+        if self.spec.get("securityContext", {}).get("runAsUser", pod.get("runAsUser")) == 0:
+            return []
+        found = []
+        for inside, place in self.mounts.items():
+            for file in place.rglob("*"):
+                mode = stat.S_IMODE(file.stat().st_mode)
+                given = mode == 0o600 or ("fsGroup" in pod and mode & 0o040)
+                if file.is_file() and not (given or mode & 0o004):
+                    found.append(f"{inside}/{file.relative_to(place)}")
+        return found
+
+    def run(self, tools: Path) -> None:
+        """Run the container's own command to its end, as an init container does; needs a shell at most, and
+        what is in the folder of tools."""
         command = [
             self._placed(expand(part, self.env))
             for part in [*self.spec["command"], *self.spec.get("args", [])]
         ]
-        environment = {"PATH": os.defpath, **self.env}
+        mounts = json.dumps({str(place): inside for inside, place in self.mounts.items()})
+        environment = {"PATH": f"{tools}:{os.defpath}", "CHAIN_MOUNTS": mounts}
+        environment |= {name: str(self.here(value) or value) for name, value in self.env.items()}
         subprocess.run(command, env=environment, cwd=self.folder, check=True, timeout=30)
 
     def environment(self, gateway: Gateway) -> dict[str, str]:

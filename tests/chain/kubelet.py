@@ -85,6 +85,8 @@ class LaidOut:
         self.pod, self.folder = pod, folder
         self._client, self._mint = client, mint
         self._volumes: dict[str, Path] = {}
+        self.warnings: list[str] = []
+        """What the author of the pod was told."""
         self.tokens: dict[str, str] = {}
         """Tokens by volume and path: ``cwii-aws-token/token``."""
 

@@ -1,14 +1,15 @@
 """Where the rows play: a webhook process for every kind of settings, each serving namespaces of its own.
 
 The registrations stand side by side, told apart by a label of the namespace (``webhook.namespaceSelector``),
-so that a process is started once however the tests are ordered.
+so that a process serves many tests, however they are ordered.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ from tests.rig.controlplane import ControlPlane
 Json = dict[str, Any]
 LABEL = "chain.test/stage"
 ACCOUNT, POD = "app", "subject"
+MOST = 6
+"""Processes at the same time; rows with equal settings stand together, so few are started twice."""
+PROBED = {"azure.workload.identity/use": "true"}
+"""Some registrations are for labelled pods alone."""
 
 
 class Stage:
@@ -28,8 +33,10 @@ class Stage:
 
     def __init__(self, plane: ControlPlane, folder: Path, name: str, settings: Mapping[str, Any]) -> None:
         self._plane, self.name = plane, name
+        settings = json.loads(json.dumps(settings).replace("{folder}", str(folder)))
         webhook = {**settings.get("webhook", {}), "namespaceSelector": {LABEL: name}}
         self._hall = Hall(plane, folder, name, **{**settings, "webhook": webhook})
+        self._folder = folder
         self._namespaces: list[str] = []
 
     def open(self) -> None:
@@ -38,13 +45,38 @@ class Stage:
         replica = self._hall.start()
         self._hall.register(replica.port)
         namespace = self.namespace("probe", Meta())
-        probe = {"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+        self._until(lambda _: replica.metric("vestibule_admission_requests_total") > 0, namespace, "default")
+
+    def wait_served(self, namespace: str, variable: str) -> None:
+        """Until a pod of the namespace gets a variable."""
+
+        def got(pod: Json) -> bool:
+            return variable in [one["name"] for one in pod["spec"]["containers"][0].get("env", [])]
+
+        self._until(got, namespace, ACCOUNT)
+
+    def _until(self, condition: Callable[[Json], bool], namespace: str, account: str) -> None:
+        """Send pods, and create none, until a condition holds for one."""
+        probe = {
+            "metadata": {"name": "probe", "labels": PROBED},
+            "spec": {"serviceAccountName": account, "containers": [{"name": "a", "image": "a"}]},
+        }
         deadline = time.monotonic() + 15
-        while not replica.metric("vestibule_admission_requests_total"):
-            self._plane.admin.create(at("pods", namespace), probe, dryRun="All")
+        while not condition(self._plane.admin.create(at("pods", namespace), probe, dryRun="All").object):
             if time.monotonic() > deadline:
-                raise AssertionError(f"the API server does not call us: {replica.log.read_text()[-2000:]}")
-            time.sleep(0.02)
+                log = self._hall.replicas[0].log.read_text()
+                raise AssertionError(f"pods are not served: {log[-2000:]}")
+            time.sleep(0.05)
+
+    def config_map(self, namespace: str, name: str, data: Mapping[str, str]) -> None:
+        """Make a ConfigMap what it should be."""
+        thing = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": dict(data)}
+        path = at("configmaps", namespace, name)
+        self._plane.admin.apply(path, thing, "chain", force=True).object  # noqa: B018 - raises
+
+    def write(self, name: str, content: str) -> None:
+        """Write a file where ``{folder}`` in the settings leads."""
+        (self._folder / name).write_text(content)
 
     def namespace(self, stem: str, meta: Meta) -> str:
         """A namespace that this process serves."""
@@ -60,15 +92,16 @@ class Stage:
         }
         self._plane.admin.create(at("serviceaccounts", namespace), thing).object  # noqa: B018 - raises
 
-    def pod(self, namespace: str, meta: Meta, spec: Mapping[str, Any], account: str = ACCOUNT) -> Json:
-        """Create a pod and read it back."""
+    def pod(self, namespace: str, meta: Meta, spec: Mapping[str, Any], account: str = ACCOUNT) -> list[str]:
+        """Create a pod; what its author is told."""
         body = {"serviceAccountName": account, "containers": [{"name": "app", "image": "app"}], **spec}
         thing = {
             "metadata": {"name": POD, "annotations": dict(meta.annotations), "labels": dict(meta.labels)},
             "spec": body,
         }
-        self._plane.admin.create(at("pods", namespace), thing).object  # noqa: B018 - raises
-        return self._plane.admin.get(at("pods", namespace, POD)).object
+        answer = self._plane.admin.create(at("pods", namespace), thing)
+        answer.object  # noqa: B018 - raises
+        return answer.warnings
 
     def close(self) -> None:
         self._hall.close()
@@ -83,6 +116,7 @@ class Stages:
         self.plane, self._folder = plane, folder
         self.kubelet = Kubelet(plane, "chain-node", folder / "pods")
         self._open: dict[str, Stage] = {}
+        self._numbers = itertools.count()
 
     @property
     def issuer(self) -> str:
@@ -90,20 +124,28 @@ class Stages:
 
     def of(self, settings: Mapping[str, Any]) -> Stage:
         key = json.dumps(settings, sort_keys=True)
-        if key not in self._open:
-            name = f"chain-{len(self._open)}"
+        stage = self._open.pop(key, None)
+        if stage is None:
+            while len(self._open) >= MOST:
+                self._open.pop(next(iter(self._open))).close()  # the one that was not used for longest
+            name = f"chain-{next(self._numbers)}"
             stage = Stage(self.plane, self._folder / name, name, settings)
             self._open[key] = stage
             stage.open()
-        return self._open[key]
+        self._open[key] = stage
+        return stage
 
     def play(self, case: Case, *, account: str = ACCOUNT, mint: Mint | None = None) -> LaidOut:
         """The case's objects created, its pod admitted and laid out; ``account`` runs it instead."""
         stage = self.of(case.settings)
         namespace = stage.namespace("chain", case.namespace)
         stage.account(namespace, account, case.account)
-        stage.pod(namespace, case.pod, case.spec, account)
-        return self.kubelet.run(namespace, POD, mint)
+        if case.before is not None:
+            case.before(stage, namespace)
+        warnings = stage.pod(namespace, case.pod, case.spec, account)
+        laid = self.kubelet.run(namespace, POD, mint)
+        laid.warnings = warnings
+        return laid
 
     def close(self) -> None:
         for stage in self._open.values():

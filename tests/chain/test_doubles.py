@@ -59,7 +59,7 @@ BY_HAND = {
 
 
 def test_the_pod_identity_agent_knows_its_associations(stages: Stages, clouds: Clouds) -> None:
-    """The pod is written by hand: it shows the double at work until a dialect injects this."""
+    """The pod is written by hand: this is about the double alone."""
     laid = stages.play(Case("agent", (AGENT,), spec=BY_HAND))
     app = Container(laid, "app")
     AGENT.trust(clouds, stages.issuer, laid.subject)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.chain.case import Case
@@ -20,19 +22,25 @@ def wanted(case: Case, laid: LaidOut) -> list[tuple[Container, Login]]:
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
-def test_the_pod_logs_in(stages: Stages, clouds: Clouds, case: Case) -> None:
+def test_the_pod_logs_in(stages: Stages, clouds: Clouds, tools: Path, case: Case) -> None:
     laid = stages.play(case)
     for one in case.logins:
         one.trust(clouds, stages.issuer, laid.subject)
     started = [container["name"] for container in laid.pod["spec"].get("initContainers", [])]
     assert started[: len(case.runs)] == list(case.runs)
     for name in case.runs:
-        Container(laid, name).run()
+        Container(laid, name).run(tools)
+    assert len(laid.warnings) == len(case.warned)
+    assert all(any(text in warning for warning in laid.warnings) for text in case.warned)
 
     inside = wanted(case, laid)
+    for container, _ in inside:
+        container.env |= case.built_in
     outcomes = login([(container, one.sdk) for container, one in inside], clouds.gateway)
     for (container, one), outcome in zip(inside, outcomes, strict=True):
         assert container.astray() == []
+        # strict has the original's modes, whatever user a container has
+        assert container.unreadable() == [] or case.settings.get("mode") == "strict"
         assert (outcome.error, outcome.refused) == ("", [])
         one.judge(clouds, outcome)
     strange = [

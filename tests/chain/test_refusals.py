@@ -1,7 +1,7 @@
 """What must not log in: the same pod, when one thing about its token or its container is not as agreed.
 
-Each test has the row that logs in at all three clouds and changes one thing; the clouds' words say that it
-was this thing which stood in the way.
+Each test has rows that log in at all three clouds, one in our words and one in those of others, and changes
+one thing; the clouds' words say that it was this thing which stood in the way.
 """
 
 from __future__ import annotations
@@ -16,15 +16,24 @@ from tests.chain.case import AS_AWS, AS_AZURE, EMAIL, EVERYWHERE, POOL, Case, Me
 from tests.chain.container import Container, Outcome, login
 from tests.chain.kubelet import Asked, LaidOut
 from tests.chain.logins import AwsLogin, AzureLogin, Clouds, GcpLogin, Login
+from tests.chain.rows import azwi, eks, together, wif
 from tests.chain.rows.cwii import ALL, TWO
 from tests.chain.stage import ACCOUNT, Stages
 
-USUAL = Case("all clouds", EVERYWHERE, account=Meta(ALL))
+OURS = Case("all clouds", EVERYWHERE, account=Meta(ALL))
+THEIRS = Case(
+    "all clouds, each in words of its own",
+    together.LOGINS,
+    together.settings("better", "azwi", "eks", "wif"),
+    account=together.ALL,
+    pod=azwi.POD,
+)
+USUAL = pytest.mark.parametrize("case", [pytest.param(OURS, id="ours"), pytest.param(THEIRS, id="theirs")])
 KEY = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
 SDKS = ("aws", "gcp", "azure")
 
 
-def trusted(clouds: Clouds, issuer: str, subject: str, logins: tuple[Login, ...] = EVERYWHERE) -> None:
+def trusted(clouds: Clouds, issuer: str, subject: str, logins: tuple[Login, ...]) -> None:
     for one in logins:
         one.trust(clouds, issuer, subject)
 
@@ -42,8 +51,9 @@ def assert_refused(outcomes: Mapping[str, Outcome], *words: str) -> None:
         assert outcome.refused == []
 
 
-def test_a_token_for_another_audience(stages: Stages, clouds: Clouds) -> None:
-    laid = stages.play(USUAL)
+@USUAL
+def test_a_token_for_another_audience(stages: Stages, clouds: Clouds, case: Case) -> None:
+    laid = stages.play(case)
     others = (
         AwsLogin(AS_AWS.role, "other.example"),
         GcpLogin(POOL, "other.example", account=EMAIL),
@@ -56,9 +66,10 @@ def test_a_token_for_another_audience(stages: Stages, clouds: Clouds) -> None:
     )
 
 
-def test_a_token_of_another_service_account(stages: Stages, clouds: Clouds) -> None:
-    laid = stages.play(USUAL, account="intruder")
-    trusted(clouds, stages.issuer, laid.subject.replace(":intruder", f":{ACCOUNT}"))
+@USUAL
+def test_a_token_of_another_service_account(stages: Stages, clouds: Clouds, case: Case) -> None:
+    laid = stages.play(case, account="intruder")
+    trusted(clouds, stages.issuer, laid.subject.replace(":intruder", f":{ACCOUNT}"), case.logins)
 
     assert_refused(
         attempts(laid, clouds),
@@ -68,29 +79,32 @@ def test_a_token_of_another_service_account(stages: Stages, clouds: Clouds) -> N
     )
 
 
-def test_a_token_that_has_expired(stages: Stages, clouds: Clouds) -> None:
-    laid = stages.play(USUAL)
-    trusted(clouds, stages.issuer, laid.subject)
-    clouds.clock.ahead = 3600 + 1
+@USUAL
+def test_a_token_that_has_expired(stages: Stages, clouds: Clouds, case: Case) -> None:
+    laid = stages.play(case)
+    trusted(clouds, stages.issuer, laid.subject, case.logins)
+    clouds.clock.ahead = max(one.seconds for one in case.logins) + 1
 
     assert_refused(attempts(laid, clouds), "ExpiredTokenException", "stale to sign-in", "AADSTS700024")
 
 
-def test_a_token_of_another_issuer(stages: Stages, clouds: Clouds) -> None:
+@USUAL
+def test_a_token_of_another_issuer(stages: Stages, clouds: Clouds, case: Case) -> None:
     """A cluster that nobody registered, where the namespace and the ServiceAccount have the same names."""
 
     def mint(asked: Asked) -> str:
         claims = jwt.decode(stages.kubelet.mint(asked), options={"verify_signature": False})
         return jwt.encode({**claims, "iss": "https://other.example"}, KEY, "RS256", {"kid": "other"})
 
-    laid = stages.play(USUAL, mint=mint)
-    trusted(clouds, stages.issuer, laid.subject)
+    laid = stages.play(case, mint=mint)
+    trusted(clouds, stages.issuer, laid.subject, case.logins)
 
     outcomes = attempts(laid, clouds)
     assert_refused(outcomes, "No OpenIDConnect provider found", "The issuer in ID Token", "AADSTS700211")
 
 
-def test_a_token_that_somebody_else_signed(stages: Stages, clouds: Clouds) -> None:
+@USUAL
+def test_a_token_that_somebody_else_signed(stages: Stages, clouds: Clouds, case: Case) -> None:
     """Every claim and the key's name are right; the key is not."""
 
     def forge(asked: Asked) -> str:
@@ -98,25 +112,27 @@ def test_a_token_that_somebody_else_signed(stages: Stages, clouds: Clouds) -> No
         claims = jwt.decode(real, options={"verify_signature": False})
         return jwt.encode(claims, KEY, "RS256", {"kid": jwt.get_unverified_header(real)["kid"]})
 
-    laid = stages.play(USUAL, mint=forge)
-    trusted(clouds, stages.issuer, laid.subject)
+    laid = stages.play(case, mint=forge)
+    trusted(clouds, stages.issuer, laid.subject, case.logins)
 
     outcomes = attempts(laid, clouds)
     assert_refused(outcomes, "InvalidIdentityToken", "Error verifying the ID Token", "AADSTS700027")
 
 
-SKIPPED = USUAL._replace(pod=Meta({"cwii.dev/skip-containers": "proxy"}), spec=TWO)
-SILENT = USUAL._replace(account=Meta())
+SKIPS = {f"{prefix}skip-containers": "proxy" for prefix in (azwi.P, eks.P, wif.P)}
+WITHOUT = {
+    "skipped container": (OURS._replace(pod=Meta({"cwii.dev/skip-containers": "proxy"}), spec=TWO), "proxy"),
+    "nothing asked": (OURS._replace(account=Meta()), "app"),
+    "theirs, skipped container": (THEIRS._replace(pod=Meta(SKIPS, azwi.USE), spec=TWO), "proxy"),
+    "theirs, nothing asked": (THEIRS._replace(account=Meta(), pod=Meta()), "app"),
+}
 
 
-@pytest.mark.parametrize(
-    ("case", "name"),
-    [pytest.param(SKIPPED, "proxy", id="skipped container"), pytest.param(SILENT, "app", id="nothing asked")],
-)
+@pytest.mark.parametrize(("case", "name"), WITHOUT.values(), ids=WITHOUT)
 def test_a_container_without_identity(stages: Stages, clouds: Clouds, case: Case, name: str) -> None:
     """It has no variable and no mount of ours, and finds no node identity to fall back on either."""
     laid = stages.play(case)
-    trusted(clouds, stages.issuer, laid.subject)
+    trusted(clouds, stages.issuer, laid.subject, case.logins)
     container = Container(laid, name)
 
     outcomes = attempts(laid, clouds, name)
@@ -129,3 +145,15 @@ def test_a_container_without_identity(stages: Stages, clouds: Clouds, case: Case
     assert clouds.issuers.seen == []
     # the metadata service of a node, asked through the gateway, which refused
     assert set(clouds.gateway.strays) <= {"169.254.169.254", "metadata.google.internal"}
+
+
+def test_a_mapping_without_an_audience_as_the_original_reads_it(stages: Stages, clouds: Clouds) -> None:
+    """The token is for the API server itself; AWS takes no notice of who sent it."""
+    mapping = {"*/app": {"RoleARN": AS_AWS.role}}
+    laid = stages.play(Case("mapping", (AS_AWS,), eks.settings("strict", mapping=mapping)))
+    trusted(clouds, stages.issuer, laid.subject, (AS_AWS,))
+
+    outcome = login([(Container(laid, "app"), "aws")], clouds.gateway)[0]
+
+    assert not outcome.ok
+    assert "Incorrect token audience" in outcome.error

@@ -11,7 +11,7 @@ import base64
 import contextlib
 import http.client
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -57,15 +57,14 @@ class StandIn(Webhook):
         program: Program,
         directory: Path,
         arguments: Sequence[str],
+        environ: Mapping[str, str] = {},
         *,
         live: bool = False,
-        **environ: str,
     ) -> None:
         self._live = live
         self.program = program
         self.health_port = free_port()
         super().__init__(directory, Authority("stand-in"), arguments, **environ)
-        (self.cluster / "all.yaml").write_text(MANIFESTS)
 
     def flags(self, directory: Path) -> list[str]:
         """The flags for ports and certificates, as the original has them."""
@@ -114,14 +113,11 @@ class StandIn(Webhook):
 
 
 @contextlib.contextmanager
-def standing_in(
-    program: Program, directory: Path, *arguments: str, ready: bool = True, **environ: str
-) -> Iterator[StandIn]:
+def standing_in(program: Program, directory: Path, *arguments: str, **environ: str) -> Iterator[StandIn]:
     """A process that is ready."""
-    webhook = StandIn(program, directory, arguments, **environ)
+    webhook = StandIn(program, directory, arguments, environ)
     try:
-        if ready:
-            webhook.wait_ready()
+        webhook.wait_ready()
         yield webhook
     finally:
         webhook.close()

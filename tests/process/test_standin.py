@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.standin import CLIENT, EMAIL, ROLE, TENANT, Program, StandIn, patch, standing_in
+from tests.process.standin import CLIENT, EMAIL, POD, ROLE, TENANT, Program, StandIn, patch, standing_in
 from tests.process.webhook import free_port, until
+from tests.vectors import case
 
 CHART = ("--log-level=info", "--metrics-backend=prometheus")
 EKS = (
@@ -183,15 +184,12 @@ def kubeconfig(folder: Path, port: int) -> Path:
 def test_an_api_server_that_is_not_up_yet_is_waited_for(tmp_path: Path) -> None:
     """Alive, not ready, and a pod that comes anyway is left to the failure policy."""
     arguments = [*SIDECAR, f"--kubeconfig={kubeconfig(tmp_path, free_port())}"]
-    webhook = StandIn("azwi", tmp_path, arguments, live=True, AZURE_TENANT_ID=TENANT)
+    webhook = StandIn("azwi", tmp_path, arguments, {"AZURE_TENANT_ID": TENANT}, live=True)
     try:
         until(lambda: "API server not heard" in webhook.logged(), "the first attempt")
         until(lambda: "serving https" in webhook.logged(), "the start")
 
         assert (webhook.probe("/healthz"), webhook.probe("/readyz")) == (200, 503)
-        from tests.process.standin import POD
-        from tests.vectors import case
-
         status, _ = webhook.post(case.review(POD), "/mutate-v1-pod?timeout=2s")
         assert status == 503
         assert webhook.process.poll() is None

@@ -5,6 +5,6 @@ the logins that must come of it.
 """
 
 from tests.chain.case import Case
-from tests.chain.rows import cwii
+from tests.chain.rows import azwi, cwii, eks, together, wif
 
-CASES: list[Case] = [*cwii.ROWS]
+CASES: list[Case] = [*cwii.ROWS, *azwi.ROWS, *eks.ROWS, *wif.ROWS, *together.ROWS]

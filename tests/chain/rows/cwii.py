@@ -111,6 +111,7 @@ ROWS = [
         spec={
             "containers": [container("app", env=[POD_NAME, {"name": "AWS_ROLE_ARN", "value": OTHER_ROLE}])]
         },
+        warned=("container app sets AWS_ROLE_ARN itself: kept, and used with the injected token",),
     ),
     # Google Cloud
     Case("better, gcp without a service account", (GcpLogin(POOL, POOL),), pod=Meta(GCP)),

@@ -34,6 +34,8 @@ does not hangs, which is thus noticed within 24 + 4 s; the next goes over the sa
 API server three small requests a minute."""
 _SHORT_WATCH_SECONDS: Final = 1.0
 """A watch that ends sooner was not ended as asked; the next one waits for its pause."""
+_SLICE: Final = 100
+"""Objects of a list that are taken in at a stretch: under a millisecond."""
 _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 15.0
 
@@ -130,7 +132,9 @@ class Reflector:
                 page = _page(answer.body)
             except msgspec.MsgspecError as error:
                 raise errors.Unavailable(f"list {self.kind}: the answer is cut or no list") from error
-            for item in page.items or ():
+            for number, item in enumerate(page.items or ()):
+                if number % _SLICE == 0:
+                    await asyncio.sleep(0)  # requests are served in between
                 found = source(self.kind, item)
                 names = unseen.get(found.namespace)
                 if names is None:
@@ -140,7 +144,6 @@ class Reflector:
             token = page.metadata.continue_
             if not token:
                 break
-            await asyncio.sleep(0)  # requests are served between pages
         for namespace in self.store.namespaces():
             names = unseen.get(namespace)
             for name in self.store.names(namespace) if names is None else names:

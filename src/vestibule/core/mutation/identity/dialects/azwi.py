@@ -16,6 +16,8 @@ names separated by commas       one name that no container has     several names
 every container skipped         volume added all the same          nothing added, told
 renamed pod (1.6 layouts)       a second volume and mount          the first ones are known by their prefix
 ==============================  =================================  ==========================================
+
+Every row is a case, or several, of ``tests/vectors/azwi_better.json``, by these words.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ mapping without an audience     token for the API server           the usual aud
 mapping                         ``*`` for a whole namespace        globs in both parts
 token already there             volume added all the same          nothing
 ==============================  =================================  ==========================================
+
+Every row is a case, or several, of ``tests/vectors/aws_gcp_better.json``, by these words.
 """
 
 from __future__ import annotations

@@ -1,0 +1,139 @@
+"""A real control plane (etcd and kube-apiserver, built once and cached) and our webhook on it.
+
+Rights, settings and registration are what `vestibule render` prints (`tests/apiserver/hall.py`); only the
+Service becomes a URL and the process is started here, on its core, as everywhere in the bench. No controller
+runs: pods stay pending, and nothing writes but us.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.apiserver.hall import Hall
+from tests.rig.client import Refused
+from tests.rig.controlplane import ControlPlane
+from tests.rig.process import Failed
+from tests.rig.toolchain import CannotBuild
+
+from bench import cluster, cores, creation, loads, processes, samples, seeding, subject
+from bench.loads import Target
+from bench.processes import Unavailable
+from bench.rig import Rig
+
+FAILURES = (Unavailable, loads.Failed, OSError, http.client.HTTPException, Failed, Refused)
+"""What can go wrong on a control plane; a section that meets it has not measured its figures."""
+POLITE = 5
+"""Niceness of the control plane: the loader shares its core and must not measure its own waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Our process on a control plane."""
+
+    child: processes.Child
+    hall: Hall
+    port: int
+    metrics_port: int
+    trust: Path
+
+    def total(self, name: str, wanted: Callable[[samples.Labels], bool] = lambda _: True) -> float:
+        """A metric of ours."""
+        host = f"127.0.0.1:{self.metrics_port}"
+        return samples.total(
+            processes.exchange(host, "GET", "/metrics", None, None)[1].decode(), name, wanted
+        )
+
+    def cached(self) -> int:
+        """ServiceAccounts it knows."""
+        return int(self.total("vestibule_cache_cached", _of_accounts))
+
+    def lists(self) -> int:
+        """Whole lists of ServiceAccounts it has read."""
+        return int(self.total("vestibule_cache_lists", _of_accounts))
+
+    def target(self, rig: Rig) -> Target:
+        """For loads that go straight to it."""
+        return Target(self.child, self.port, self.trust, rig.seed)
+
+
+@contextmanager
+def plane(rig: Rig, name: str, *, aside: bool = False) -> Iterator[ControlPlane]:
+    """A control plane that holds the objects of `bench.cluster`. Raises Unavailable with the reason.
+
+    It may use all cores, as in a cluster; `aside` keeps it off the webhook's core and behind the loader.
+    """
+    try:
+        with cores.pinned(rig.split.loader if aside else None):
+            made = ControlPlane(rig.scratch / f"plane-{name}", controllers=False)
+            made.start()
+    except (CannotBuild, Failed) as problem:
+        raise Unavailable(processes.clean(str(problem).splitlines()[0])) from problem
+    try:
+        if aside:
+            for part in made.parts:
+                _step_back(part.process.pid)
+        seeding.put(made.etcd.port, cluster.objects())
+        yield made
+    finally:
+        made.stop()
+
+
+def hall(made: ControlPlane, name: str = "bench", **settings: Any) -> Hall:
+    """What is rendered for these settings, applied but for the registration."""
+    found = Hall(made, made.folder / "hall", name, **settings)
+    found.apply(
+        "Namespace",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    )
+    return found
+
+
+@contextmanager
+def webhook(rig: Rig, stand: Hall, limit: float = 60.0) -> Iterator[Webhook]:
+    """Our process, ready within `limit` seconds. Raises Unavailable."""
+    port, metrics = processes.free_port(), processes.free_port()
+    tls = stand.folder / "tls"
+    command = subject.live_command(
+        port, metrics, stand.kubeconfig, stand.settings_file, tls / "tls.crt", tls / "tls.key"
+    )
+    trust = stand.folder / "trust.pem"
+    trust.write_bytes(stand.authority.pem)
+    log = stand.folder / "webhook.log"
+    with processes.running(command, log, rig.split.server, subject.webhook_environment()) as child:
+        # the plain port says it too, and does not cost a handshake per look
+        ready = f"http://127.0.0.1:{metrics}/readyz"
+        processes.wait_until(child, lambda: processes.answers_200(ready, rig.trust), limit)
+        yield Webhook(child, stand, port, metrics, trust)
+
+
+def wait_called(stand: Hall, webhook: Webhook, seconds: float = 20.0) -> None:
+    """Until the API server calls the webhook. Raises Unavailable."""
+    door = creation.door(stand.plane)
+    request = door.create(creation.plain(0), dry=True)
+    with closing(door.connection()) as connection:
+        deadline = time.perf_counter() + seconds
+        while not creation.mutated(connection.answer):
+            connection.send(request, 0.0)
+            connection.wait(creation.PATIENCE)
+            if time.perf_counter() > deadline:
+                raise Unavailable(f"not called in {seconds:g} s: {connection.answer[-200:]!r}")
+
+
+def _of_accounts(labels: samples.Labels) -> bool:
+    return labels.get("resource") == "serviceaccounts"
+
+
+def _step_back(pid: int) -> None:
+    """Niceness belongs to a thread on Linux; those made later inherit it."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        os.setpriority(os.PRIO_PROCESS, int(task.name), POLITE)
