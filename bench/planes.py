@@ -8,7 +8,6 @@ runs: pods stay pending, and nothing writes but us.
 from __future__ import annotations
 
 import http.client
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -29,8 +28,6 @@ from bench.rig import Rig
 
 FAILURES = (Unavailable, loads.Failed, OSError, http.client.HTTPException, Failed, Refused)
 """What can go wrong on a control plane; a section that meets it has not measured its figures."""
-POLITE = 5
-"""Niceness of the control plane: the loader shares its core and must not measure its own waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ class Webhook:
 def plane(rig: Rig, name: str, *, aside: bool = False) -> Iterator[ControlPlane]:
     """A control plane that holds the objects of `bench.cluster`. Raises Unavailable with the reason.
 
-    It may use all cores, as in a cluster; `aside` keeps it off the webhook's core and behind the loader.
+    It may use all cores, as in a cluster; `aside` keeps it off the webhook's core.
     """
     try:
         with cores.pinned(rig.split.loader if aside else None):
@@ -76,9 +73,6 @@ def plane(rig: Rig, name: str, *, aside: bool = False) -> Iterator[ControlPlane]
     except (CannotBuild, Failed) as problem:
         raise Unavailable(processes.clean(str(problem).splitlines()[0])) from problem
     try:
-        if aside:
-            for part in made.parts:
-                _step_back(part.process.pid)
         seeding.put(made.etcd.port, cluster.objects())
         yield made
     finally:
@@ -116,7 +110,7 @@ def webhook(rig: Rig, stand: Hall, limit: float = 60.0) -> Iterator[Webhook]:
         yield Webhook(child, stand, port, metrics, trust)
 
 
-def wait_called(stand: Hall, webhook: Webhook, seconds: float = 20.0) -> None:
+def wait_called(stand: Hall, seconds: float = 20.0) -> None:
     """Until the API server calls the webhook. Raises Unavailable."""
     door = creation.door(stand.plane)
     request = door.create(creation.plain(0), dry=True)
@@ -131,9 +125,3 @@ def wait_called(stand: Hall, webhook: Webhook, seconds: float = 20.0) -> None:
 
 def _of_accounts(labels: samples.Labels) -> bool:
     return labels.get("resource") == "serviceaccounts"
-
-
-def _step_back(pid: int) -> None:
-    """Niceness belongs to a thread on Linux; those made later inherit it."""
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        os.setpriority(os.PRIO_PROCESS, int(task.name), POLITE)

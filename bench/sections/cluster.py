@@ -160,7 +160,7 @@ def _unconcerned(rig: Rig, stand: Hall, webhook: Webhook) -> Figure:
     """Every kind of pod that selectors and conditions tell apart, many times, dry; and updates of a pod."""
     door = creation.door(stand.plane)
     stand.register(webhook.port)
-    planes.wait_called(stand, webhook)
+    planes.wait_called(stand)
     with closing(door.connection()) as connection:
         _ask(connection, door.create(creation.plain(0, "stays")))
         requests = {

@@ -52,7 +52,7 @@ def measure(rig: Rig) -> list[Figure]:
 def _measured(rig: Rig, stand: Hall, webhook: Webhook) -> list[tuple[float, str]]:
     """Values and notes, in the order of the table."""
     stand.register(webhook.port)
-    planes.wait_called(stand, webhook)
+    planes.wait_called(stand)
     door = creation.door(stand.plane)
     creates.Stream(door, RATE, WARM).run(WARM, lambda _: None)
     before = _counts(stand)

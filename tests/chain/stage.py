@@ -22,7 +22,7 @@ from tests.rig.controlplane import ControlPlane
 Json = dict[str, Any]
 LABEL = "chain.test/stage"
 ACCOUNT, POD = "app", "subject"
-MOST = 6
+MOST = 16
 """Processes at the same time; rows with equal settings stand together, so few are started twice."""
 PROBED = {"azure.workload.identity/use": "true"}
 """Some registrations are for labelled pods alone."""
