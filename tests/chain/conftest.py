@@ -17,8 +17,9 @@ from tests.chain.stage import Stages
 from tests.rig.controlplane import ControlPlane
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def stages(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
+    """Gone after each file: others on the same control plane count what is registered."""
     made = Stages(control_plane, tmp_path_factory.mktemp("chain"))
     yield made
     made.close()
