@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from vestibule.core.admission.review import OwnerReference, Pod, PodOS, Request
 from vestibule.core.admission.verdict import Verdict
 from vestibule.core.kinds import vocabulary
-from vestibule.core.mutation.identity import likeness
+from vestibule.core.mutation import likeness
 from vestibule.core.mutation.policy import Policy
 
 MOMENT: Final = 1.0
@@ -46,6 +46,7 @@ class Alike:
 
     def __init__(self) -> None:
         self._known: dict[_Key, _Kept] = {}
+        self._sightings = likeness.Sightings()
         self.clear = self._known.clear
 
     def get(self, request: Request, policy: Policy, now: float) -> Verdict | None:
@@ -56,14 +57,15 @@ class Alike:
         meta, spec = pod.metadata, pod.spec
         owners = meta.owner_references
         owner = owners[0] if owners else None
-        kept = self._known.get(
-            (request.namespace, spec.service_account_name, None if owner is None else owner.uid)
-        )
+        key = (request.namespace, spec.service_account_name, None if owner is None else owner.uid)
+        kept = self._known.get(key)
+        if kept is None:
+            return None
+        if kept.until <= now or kept.policy is not policy:
+            del self._known[key]
+            return None
         if (
-            kept is None
-            or kept.until <= now
-            or kept.policy is not policy
-            or kept.owner != owner
+            kept.owner != owner
             or (owners and len(owners) != 1)
             or kept.labels != bytes(meta.labels)
             or kept.annotations != policy.said(meta.annotations)
@@ -73,6 +75,8 @@ class Alike:
             or kept.os != spec.os
             or (kept.text is not None and not kept.text.fits(pod))
         ):
+            del self._known[key]
+            self._sightings.unlike(key)
             return None
         return kept.verdict
 
@@ -91,13 +95,15 @@ class Alike:
             or (meta.annotations and vocabulary.MIRROR_POD in meta.annotations)
         ):
             return
+        owner = owners[0] if owners else None
+        key = (request.namespace, spec.service_account_name, None if owner is None else owner.uid)
+        if not self._sightings.again(key):
+            return
         text = likeness.text_of(pod) if verdict.outcome == "inject" else None
         if verdict.outcome == "inject" and text is None:
             return
-        if len(self._known) >= _MOST:
-            self._known.clear()
-        owner = owners[0] if owners else None
-        key = (request.namespace, spec.service_account_name, None if owner is None else owner.uid)
+        if len(self._known) >= _MOST and not self._room(now):
+            return
         self._known[key] = _Kept(
             policy,
             now + MOMENT,
@@ -111,3 +117,12 @@ class Alike:
             text,
             verdict,
         )
+
+    def _room(self, now: float) -> bool:
+        """Forget the oldest if its time is over. Else what is kept stays: in a crowd of more workloads than
+        there is room for, to put one in another's place would keep none long enough to be found."""
+        oldest = next(iter(self._known))
+        if self._known[oldest].until > now:
+            return False
+        del self._known[oldest]
+        return True

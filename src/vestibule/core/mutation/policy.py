@@ -20,7 +20,7 @@ from vestibule.core.kinds import config, identitypolicy, selectors, vocabulary
 from vestibule.core.mutation import podview
 from vestibule.core.mutation import rules as mutation_rules
 from vestibule.core.mutation.facts import Annotations, Facts, Source
-from vestibule.core.mutation.identity import azure_place, central, layouts, levels, likeness, planning, render
+from vestibule.core.mutation.identity import azure_place, central, layouts, levels, planning, render
 from vestibule.core.mutation.identity.dialect import Asked, Dialect, Subject
 from vestibule.core.mutation.identity.dialects import azwi, cwii, eks, wif
 from vestibule.core.mutation.identity.plan import Plan
@@ -29,9 +29,6 @@ from vestibule.core.mutation.sandbox.world import World
 _REMEMBERED: Final = 2048
 """Distinct sets of annotations kept; at about 4 KB each some 8 MiB when full."""
 
-
-_PATCHES: Final = 512
-"""Patches kept; with the texts they belong to some 10 KB each, 5 MiB when full."""
 
 _DIALECTS: Final[dict[str, Callable[[config.Settings, mutation_rules.Rules], Dialect]]] = {
     "cwii": lambda settings, rules: cwii.Cwii(settings, rules, planning.plan),
@@ -95,7 +92,6 @@ class Policy:
         self.shared = self.sandbox is None and not self._by_pod
         """Whether pods that are alike but for their names always get the same verdict."""
         self.prepare = functools.lru_cache(_REMEMBERED)(self._prepare)
-        self.patches = likeness.Patches(_PATCHES)
         self.bundle = functools.lru_cache(_REMEMBERED)(self._bundle)
 
     def subject(self, pod: review.Pod, facts: Facts) -> Subject:

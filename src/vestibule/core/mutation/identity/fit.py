@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
-from vestibule.core.admission import patch
+from vestibule.core.admission import patch, review
 from vestibule.core.kinds import selectors
 from vestibule.core.mutation import podview
-from vestibule.core.mutation.identity import render
+from vestibule.core.mutation.identity import layouts, render
 from vestibule.core.mutation.identity.levels import Note
 from vestibule.core.mutation.identity.plan import Field, Mount
 from vestibule.core.mutation.rules import Rules
 
 
+def shape(pod: review.Pod, view: podview.PodView, bundle: render.Bundle) -> render.Shape | None:
+    """What a patch for a pod follows from in which nothing is ours; None where something may be."""
+    annotations = pod.metadata.annotations
+    if annotations and not bundle.annotations.keys().isdisjoint(annotations):
+        return None
+    volumes = bundle.volumes
+    for volume in view.volumes or ():
+        if volume.name in volumes:
+            return None
+    found: list[bool | int] = [annotations is None, view.volumes is None]
+    for container in view.containers:
+        if overlaps(container, bundle):
+            return None
+        found += (container.env is None, container.volume_mounts is None)
+    if view.init_containers and bundle.inits:
+        found.append(-1 - len(view.containers))
+        for container in view.init_containers:
+            if container.name in layouts.HELPERS or overlaps(container, bundle):
+                return None
+            found += (container.env is None, container.volume_mounts is None)
+    return tuple(found)
+
+
 def overlaps(target: podview.Container, bundle: render.Bundle) -> bool:
     """Whether the container has a variable, volume or path that a plan uses too."""
-    if target.env and not bundle.env_names.isdisjoint([variable.name for variable in target.env]):
-        return True
-    for mount in target.volume_mounts or ():
-        if mount.name in bundle.mount_volumes or mount.mount_path.rstrip("/") in bundle.mount_paths:
-            return True
+    if target.env:
+        names = bundle.env_names
+        for variable in target.env:
+            if variable.name in names:
+                return True
+    if target.volume_mounts:
+        volumes, paths = bundle.mount_volumes, bundle.mount_paths
+        for mount in target.volume_mounts:
+            if mount.name in volumes or mount.mount_path.rstrip("/") in paths:
+                return True
     return False
 
 

@@ -20,12 +20,47 @@ from vestibule.core.mutation.policy import Policy
 
 def lay(
     pod: review.Pod, facts: Facts, policy: Policy, bundle: render.Bundle, notes: list[Note]
-) -> tuple[render.Bundle, bytes]:
+) -> tuple[render.Bundle, patch.Patch]:
     """The patch, and the clouds that are in it."""
     if not bundle.parts:
-        return bundle, b""
-    rules = policy.rules
+        return bundle, patch.NO_PATCH
     view = podview.view(pod.spec)
+    shape = _shape(pod, facts, policy, bundle, view)
+    known = bundle.shapes.get(shape) if shape is not None else None
+    if known is not None:
+        return bundle, known
+    told = len(notes)
+    laid, operations = _laid(pod, facts, policy, bundle, view, notes)
+    made = patch.Patch(operations)
+    if shape is not None and laid is bundle and len(notes) == told and len(bundle.shapes) < _SHAPES:
+        bundle.shapes[shape] = made
+    return laid, made
+
+
+_SHAPES: Final = 64
+"""Patches kept by shape; nearly all pods have one of a few."""
+
+
+def _shape(
+    pod: review.Pod, facts: Facts, policy: Policy, bundle: render.Bundle, view: podview.PodView
+) -> render.Shape | None:
+    """What the patch follows from; None where more must be looked at."""
+    if not bundle.plain or policy.rules.write_namespace:
+        return None
+    if "gcp" in bundle.providers and not checks.subject_fits(facts.namespace, facts.service_account):
+        return None
+    return fit.shape(pod, view, bundle)
+
+
+def _laid(
+    pod: review.Pod,
+    facts: Facts,
+    policy: Policy,
+    bundle: render.Bundle,
+    view: podview.PodView,
+    notes: list[Note],
+) -> tuple[render.Bundle, bytes]:
+    rules = policy.rules
     if rules.by_content:
         if view.volumes and not bundle.volumes.keys().isdisjoint([volume.name for volume in view.volumes]):
             bundle = _without_taken_volumes(bundle, pod, policy, notes)

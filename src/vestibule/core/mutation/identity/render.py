@@ -63,6 +63,11 @@ def pieces(plan: Plan) -> Pieces:
     )
 
 
+Shape = tuple[bool | int, ...]
+"""Which lists a pod has: annotations, volumes, then two for each container; before those of init containers
+a number below zero that tells how many containers there are."""
+
+
 class Bundle:
     """All plans of a pod, in planning order."""
 
@@ -75,12 +80,15 @@ class Bundle:
         "filtered",
         "has_config_maps",
         "helpers",
+        "inits",
         "labels",
         "marked",
         "mount_paths",
         "mount_volumes",
         "parts",
+        "plain",
         "providers",
+        "shapes",
         "token_paths",
         "volumes",
     )
@@ -118,6 +126,16 @@ class Bundle:
         self._volumes = {
             exists: add_volumes([*self.volumes.values()], exists=exists) for exists in (False, True)
         }
+        takers = sum(part.plan.init_containers for part in parts)
+        self.inits = takers > 0
+        """Whether init containers get anything."""
+        self.plain = not (self.filtered or self.helpers or self.labels or self.token_paths) and takers in (
+            0,
+            len(parts),
+        )
+        """Whether every container that has nothing of ours gets the same."""
+        self.shapes: dict[Shape, patch.Patch] = {}
+        """Patches of pods in which nothing is ours, by the lists that they have."""
         self.has_config_maps = any(part.plan.config_map is not None for part in parts)
 
     def volume_operations(self, *, exists: bool) -> bytes:

@@ -1,6 +1,6 @@
-"""The identity stage: from one pod and what was read for it to a verdict, by way of what is remembered.
+"""The identity stage: from one pod and what was read for it to a verdict.
 
-What the levels ask for is prepared once (``policy.prepare``), and pods that are alike share one patch.
+What the levels ask for is prepared once (``policy.prepare``); what is left per pod is how it fits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from vestibule.core.admission import patch, review
 from vestibule.core.admission import verdict as verdicts
 from vestibule.core.kinds import vocabulary
 from vestibule.core.mutation.facts import Facts
-from vestibule.core.mutation.identity import conclusion, lay, likeness, render
+from vestibule.core.mutation.identity import conclusion, lay
 from vestibule.core.mutation.identity.levels import Note
 from vestibule.core.mutation.policy import Policy
 
@@ -48,25 +48,8 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
             (),
             reason,
         )
-    bundle, patched = _remembered(pod, facts, policy, prepared.bundle, notes)
+    bundle, patched = lay.lay(pod, facts, policy, prepared.bundle, notes)
     return conclusion.conclude(bundle, patched, notes, facts, policy, prepared)
-
-
-def _remembered(
-    pod: review.Pod, facts: Facts, policy: Policy, bundle: render.Bundle, notes: list[Note]
-) -> tuple[render.Bundle, patch.Patch]:
-    """The patch of a pod like one seen before, or else worked out, and kept if it may be."""
-    clean = not policy.rules.write_namespace and likeness.clean(pod, facts, bundle)
-    if clean:
-        known = policy.patches.get(pod, bundle)
-        if known is not None:
-            return bundle, known
-    told = len(notes)
-    laid, operations = lay.lay(pod, facts, policy, bundle, notes)
-    made = patch.Patch(operations)
-    if clean and laid is bundle and len(notes) == told:
-        policy.patches.put(pod, bundle, made)
-    return laid, made
 
 
 def _label_notes(raw: msgspec.Raw) -> list[Note]:
