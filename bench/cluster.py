@@ -80,21 +80,33 @@ def account(shape: str, namespace: str = NAMESPACE) -> Json:
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
 
 
-def _owners() -> list[Json]:
-    controller = {"apiVersion": "apps/v1", "kind": "Deployment", "name": DEPLOYMENT[0], "uid": DEPLOYMENT[1]}
+def workloads(count: int) -> list[Json]:
+    """The owners of as many workloads, none of which is like another."""
+    return [
+        owner
+        for number in range(count)
+        for owner in _owners(
+            (f"{DEPLOYMENT[0]}-{number}", fixtures.other(DEPLOYMENT[1], number)),
+            (f"{OWNER[0]}-{number}", fixtures.other(OWNER[1], number)),
+        )
+    ]
+
+
+def _owners(deployment: tuple[str, str] = DEPLOYMENT, replica_set: tuple[str, str] = OWNER) -> list[Json]:
+    controller = {"apiVersion": "apps/v1", "kind": "Deployment", "name": deployment[0], "uid": deployment[1]}
     return [
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": {"name": DEPLOYMENT[0], "namespace": NAMESPACE, "uid": DEPLOYMENT[1]},
+            "metadata": {"name": deployment[0], "namespace": NAMESPACE, "uid": deployment[1]},
         },
         {
             "apiVersion": "apps/v1",
             "kind": "ReplicaSet",
             "metadata": {
-                "name": OWNER[0],
+                "name": replica_set[0],
                 "namespace": NAMESPACE,
-                "uid": OWNER[1],
+                "uid": replica_set[1],
                 "ownerReferences": [{**controller, "controller": True}],
             },
         },

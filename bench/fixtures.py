@@ -71,3 +71,20 @@ def body(shape: str, number: int = 0, seed: int = SEED) -> bytes:
 
 def bodies(shape: str, seed: int = SEED) -> list[bytes]:
     return [body(shape, number, seed) for number in range(VARIANTS)]
+
+
+def apart(shape: str, number: int, seed: int = SEED) -> Json:
+    """The review of a pod that is the first of its workload: owner, volumes and image are its own."""
+    found = review(shape, number, seed)
+    pod = found["request"]["object"]
+    owner = pod["metadata"]["ownerReferences"][0]
+    owner |= {"name": f"{owner['name']}-{number}", "uid": other(owner["uid"], number)}
+    pod["metadata"]["generateName"] = f"{owner['name']}-"
+    pod["spec"]["volumes"][0]["configMap"]["name"] += f"-{number}"
+    pod["spec"]["containers"][0]["image"] += f"-{number}"
+    return found
+
+
+def other(uid: str, number: int) -> str:
+    """A uid that is not this one, by number."""
+    return f"{number:08x}{uid[8:]}"

@@ -3,11 +3,13 @@ started."""
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench import cluster
+from bench.pod import Json
 from bench.processes import Unavailable
 from vestibule.adapters.cluster.memory import MemoryCluster
 from vestibule.apps.webhook.handler import Handler
@@ -27,20 +29,35 @@ class _Silent:
         """Nothing."""
 
 
-def handler() -> Callable[[bytes], bytes]:
-    """The handler over `bench.cluster.objects()`: bytes of a review in, bytes of the answer out."""
+Handle = Callable[[bytes], bytes]
+"""Bytes of a review in, bytes of the answer out."""
+
+
+def handlers(objects: Sequence[Json] | None = None) -> Callable[[], Handle]:
+    """Makes handlers over objects, those of `bench.cluster` if none are given; each has seen no pod yet,
+    while the policy behind them knows what the annotations ask for."""
     policy = compile_policy(config.Settings())
-    world = MemoryCluster(cluster.objects())
-    answer = Handler(lambda: policy, world, world, None, _Silent()).answer
+    world = MemoryCluster(cluster.objects() if objects is None else objects)
+    gc.freeze()  # as the webhook does when it has started
 
-    def handle(body: bytes) -> bytes:
-        answered = answer(body)
-        if not isinstance(answered, bytes):
-            answered.close()
-            raise Unavailable("a review of the bench needs a read")
-        return answered
+    def fresh() -> Handle:
+        answer = Handler(lambda: policy, world, world, None, _Silent()).answer
 
-    return handle
+        def handle(body: bytes) -> bytes:
+            answered = answer(body)
+            if not isinstance(answered, bytes):
+                answered.close()
+                raise Unavailable("a review of the bench needs a read")
+            return answered
+
+        return handle
+
+    return fresh
+
+
+def handler() -> Handle:
+    """One handler over `bench.cluster.objects()`."""
+    return handlers()()
 
 
 def webhook_command(port: int, metrics_port: int, cluster_dir: Path, cert: Path, key: Path) -> list[str]:

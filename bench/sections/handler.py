@@ -3,17 +3,19 @@
 Each repetition times `batches` batches of a shape and keeps the best: the one the machine disturbed least.
 The median over the repetitions is told. Shapes take turns, so a slow moment of the machine does not hit
 one of them alone.
+
+Pods of one workload are alike, and their verdict is remembered for a moment; so two shapes are told a second
+time with pods each of which is the first of its workload, by a handler that has seen none of them.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
 
 import msgspec
 
-from bench import answers, cores, figures, fixtures, subject
+from bench import answers, cluster, cores, figures, fixtures, subject
 from bench.figures import Bar, Figure
 from bench.pod import Json
 from bench.processes import Unavailable
@@ -36,21 +38,28 @@ LABELS: dict[str, tuple[str, Bar | None]] = {
     "verify": ("aws with verify", None),
     "again": ("aws, second pass", None),
     "refused": ("refused", None),
+    "none-apart": ("asks for nothing, no two alike", None),
+    "aws-apart": ("aws, no two alike", None),
 }
+APART = 6 * 32
+"""Pods that are not alike per batch: as many as a batch of the others holds."""
 
-Handler = Callable[[bytes], bytes]
+Handler = subject.Handle
 
 
 def measure(rig: Rig) -> list[Figure]:
     try:
         handle = subject.handler()
+        fresh = subject.handlers([*cluster.objects(), *cluster.workloads(APART)])
     except Unavailable as problem:
         return [_unmeasured(shape, str(problem)) for shape in LABELS]
     wrong: dict[str, str] = {}
     shapes: dict[str, list[bytes]] = {}
     for shape in LABELS:
         try:
-            shapes[shape] = _proven(handle, shape, rig.seed)
+            shapes[shape] = (
+                _apart(fresh(), shape, rig.seed) if _is_apart(shape) else _proven(handle, shape, rig.seed)
+            )
         except answers.Wrong as problem:
             wrong[shape] = f"wrong answer: {problem}"
     bests: dict[str, list[float]] = {shape: [] for shape in shapes}
@@ -59,7 +68,9 @@ def measure(rig: Rig) -> list[Figure]:
             batches: dict[str, list[float]] = {shape: [] for shape in shapes}
             for _ in range(rig.lengths.batches):
                 for shape, bodies in shapes.items():
-                    batches[shape].append(_batch(handle, bodies))
+                    batches[shape].append(
+                        _batch(fresh(), bodies, 1) if _is_apart(shape) else _batch(handle, bodies, LOOPS)
+                    )
             for shape, found in batches.items():
                 bests[shape].append(min(found))
     return [
@@ -93,13 +104,32 @@ def _second(handle: Handler, number: int, seed: int) -> bytes:
     return body
 
 
-def _batch(handle: Handler, bodies: list[bytes]) -> float:
+def _is_apart(shape: str) -> bool:
+    return shape.endswith("-apart")
+
+
+def _apart(handle: Handler, name: str, seed: int) -> list[bytes]:
+    """The bodies of pods of which no two are alike, proven as the others."""
+    shape = name.removesuffix("-apart")
+    found: list[bytes] = []
+    for number in range(APART):
+        review = fixtures.apart(shape, number, seed)
+        found.append(msgspec.json.encode(review))
+        answer = handle(found[-1])
+        if shape == "none":
+            answers.must_be_untouched(review, answer)
+        else:
+            answers.must_have(review, answer, *VARIABLES[shape])
+    return found
+
+
+def _batch(handle: Handler, bodies: list[bytes], loops: int) -> float:
     """µs per call."""
     began = time.perf_counter()
-    for _ in range(LOOPS):
+    for _ in range(loops):
         for body in bodies:
             handle(body)
-    return (time.perf_counter() - began) * 1e6 / (LOOPS * len(bodies))
+    return (time.perf_counter() - began) * 1e6 / (loops * len(bodies))
 
 
 def _figure(shape: str, bodies: list[bytes], bests: list[float]) -> Figure:

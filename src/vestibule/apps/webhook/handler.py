@@ -19,7 +19,7 @@ from vestibule.adapters.serving.server import HttpRequest, HttpResponse
 from vestibule.core.admission import review as reviews
 from vestibule.core.admission.review import Pod, Review
 from vestibule.core.admission.verdict import Verdict
-from vestibule.core.mutation import pipeline
+from vestibule.core.mutation import needs, pipeline
 from vestibule.core.mutation.alike import Alike
 from vestibule.core.mutation.facts import Unread
 from vestibule.core.mutation.policy import Policy
@@ -50,7 +50,6 @@ class Handler:
     ) -> None:
         self._policy = policy
         self._cache = cache
-        self._crowd = gather.Crowd(cache)
         self._alike = Alike()
         cache.subscribe(lambda _: self._alike.clear())
         self._reader = reader
@@ -89,7 +88,7 @@ class Handler:
             pod = request.object
             assert pod is not None, "early() lets no review without a pod pass"  # noqa: S101 - narrows the type
             try:
-                facts = self._crowd.facts(request, pod, policy.rules, started)
+                facts = needs.collect(request, pod, policy.rules, self._cache.peek)
             except Unread:
                 return self._on_miss(review, pod, policy, started, body)
             verdict = pipeline.decide(request, facts, policy, body)

@@ -62,6 +62,14 @@ AWS_CONFIG: Final = "cwii.dev/aws-config"
 GCP_CREDENTIALS: Final = "cwii.dev/gcp-credentials"
 """Credentials configuration (no secret in it) that the pod's own projected volume shows as a file."""
 
+# ── vestibule.dev: what the sandbox stage leaves on a pod for its own next pass ─────────────────────────────
+SANDBOX: Final = "vestibule.dev/sandbox"
+"""The digest of the policy that the pod got its sandbox from; a pod is finished by the policy it began with."""
+ASKED: Final = "vestibule.dev/asked"
+"""What the containers of a peer pod asked for before that became the size of its machine."""
+LIMIT_RANGER: Final = "kubernetes.io/limit-ranger"
+"""What the API server's LimitRanger gave to which container, in its words."""
+
 # ── keys of other vocabularies that cwii's native mode understands ──────────────────────────────────────────
 NATIVE_GKE_SERVICE_ACCOUNT: Final = "iam.gke.io/gcp-service-account"
 NATIVE_EKS_ROLE_ARN: Final = "eks.amazonaws.com/role-arn"
@@ -104,6 +112,20 @@ def relevant(annotations: dict[str, str]) -> dict[str, str]:
     return kept
 
 
+def said(annotations: dict[str, str], *, every: bool) -> dict[str, str]:
+    """The same for a pod. ``every``: a prefix is the administrator's own, so every key may matter; else
+    beginnings tell nearly all of them apart."""
+    if every:
+        return relevant(annotations)
+    for key in annotations:
+        if key.startswith(_BEGINNINGS):
+            return relevant(annotations)
+    return _NOTHING
+
+
+_NOTHING: Final[dict[str, str]] = {}
+
+
 AZWI_PREFIX: Final = "azure.workload.identity/"
 EKS_PREFIX: Final = "eks.amazonaws.com/"
 WIF_PREFIX: Final = "cloud.google.com/"
@@ -111,8 +133,6 @@ GKE_PREFIX: Final = "iam.gke.io/"
 _PREFIXES: Final = (CWII_PREFIX, AZWI_PREFIX, EKS_PREFIX, WIF_PREFIX, GKE_PREFIX)
 _BEGINNINGS: Final = ("cw", "cc", "C", *_PREFIXES[1:])
 """How a key that can matter begins; nearly all others are told apart by this alone."""
-BEGINNINGS: Final = (*_BEGINNINGS, MIRROR_POD)
-"""The same, and the key of mirror pods."""
 _ENDINGS: Final = (
     "/role-arn", "/audience", "/sts-regional-endpoints", "/token-expiration", "/skip-containers",
     "/workload-identity-provider", "/service-account-email", "/gcloud-run-as-user", "/injection-mode",

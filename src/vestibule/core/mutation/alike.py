@@ -68,13 +68,14 @@ class Alike:
             kept.owner != owner
             or (owners and len(owners) != 1)
             or kept.labels != bytes(meta.labels)
-            or kept.annotations != policy.said(meta.annotations)
+            or kept.annotations != _said(meta.annotations, policy)
             or kept.namespace != meta.namespace
             or kept.host_network is not spec.host_network
             or kept.node_selector != spec.node_selector
             or kept.os != spec.os
-            or (kept.text is not None and not kept.text.fits(pod))
         ):
+            return None  # a pod that was here already comes again with our annotation: the others are alike
+        if kept.text is not None and not kept.text.fits(pod):
             del self._known[key]
             self._sightings.unlike(key)
             return None
@@ -108,7 +109,7 @@ class Alike:
             policy,
             now + MOMENT,
             owner,
-            policy.said(meta.annotations),
+            _said(meta.annotations, policy),
             bytes(meta.labels),
             meta.namespace,
             spec.host_network,
@@ -126,3 +127,11 @@ class Alike:
             return False
         del self._known[oldest]
         return True
+
+
+def _said(annotations: dict[str, str] | None, policy: Policy) -> dict[str, str] | None:
+    """Those from which a verdict may follow; a mirror pod's is one of them."""
+    if annotations is None:
+        return None
+    found = vocabulary.said(annotations, every=policy.rules.own_prefixes)
+    return {**found, vocabulary.MIRROR_POD: ""} if vocabulary.MIRROR_POD in annotations else found

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from vestibule.core.admission.review import Pod, Request
 from vestibule.core.kinds import gvk, vocabulary
 from vestibule.core.mutation import owners
@@ -33,62 +31,36 @@ def names(request: Request, pod: Pod, rules: Rules) -> tuple[str, str]:
 
 
 def collect(request: Request, pod: Pod, rules: Rules, read: Read) -> Facts:
-    """The facts; raises Unread for the first object that the reading cannot tell about."""
+    """The facts; raises Unread for the first object that the reading cannot tell about. With generateName
+    the pod has no name yet."""
     namespace, account = names(request, pod, rules)
-    return facts(pod, namespace, account, around(namespace, account, pod, rules, read))
-
-
-class Around(msgspec.Struct, frozen=True, gc=False):
-    """What stands around a pod: the levels below it, strongest first, and what the walk passed over."""
-
-    levels: tuple[Source, ...]
-    annotations: tuple[Annotations, ...]
-    account_level: int
-    """Which level is the ServiceAccount, counted with the pod as the first; -1 when there is none."""
-    notes: tuple[str, ...]
-    whole: bool
-    """Whether its ServiceAccount and its namespace exist."""
-
-
-def around(namespace: str, account: str, pod: Pod, rules: Rules, read: Read) -> Around:
-    """Everything but the pod itself; raises Unread for the first object that the reading cannot tell."""
-    levels: list[Source] = []
+    meta = pod.metadata
+    kept = vocabulary.said(meta.annotations, every=rules.own_prefixes) if meta.annotations else None
+    own = Annotations(kept) if kept else NO_ANNOTATIONS
+    levels = [Source("Pod", namespace, meta.name or meta.generate_name or "", "", own)]
     notes: tuple[str, ...] = ()
-    if rules.walks and pod.metadata.owner_references:
+    if rules.walks and meta.owner_references:
         walk = owners.by_controller if rules.controller_owner else owners.by_kind
-        walked = walk(namespace, pod.metadata.owner_references, read)
+        walked = walk(namespace, meta.owner_references, read)
         levels += walked.owners
         notes = walked.notes
     service_account = read(gvk.SERVICE_ACCOUNT, namespace, account)
     if service_account is UNKNOWN:
         raise Unread(gvk.SERVICE_ACCOUNT, namespace, account)
+    account_level = -1
     if service_account is not None:
+        account_level = len(levels)
         levels.append(service_account)
-    account_level = -1 if service_account is None else len(levels)
     found = read(gvk.NAMESPACE, "", namespace) if rules.namespaces else None
     if found is UNKNOWN:
         raise Unread(gvk.NAMESPACE, "", namespace)
     levels.append(found or Source("Namespace", "", namespace))
-    return Around(
-        tuple(levels),
-        tuple([level.annotations for level in levels]),
-        account_level,
-        notes,
-        service_account is not None and (found is not None or not rules.namespaces),
-    )
-
-
-def facts(pod: Pod, namespace: str, account: str, found: Around) -> Facts:
-    """A pod and what stands around it; with generateName the pod has no name yet."""
-    meta = pod.metadata
-    kept = vocabulary.relevant(meta.annotations) if meta.annotations else None
-    own = Annotations(kept) if kept else NO_ANNOTATIONS
     return Facts(
         namespace,
         account,
-        (Source("Pod", namespace, meta.name or meta.generate_name or "", "", own), *found.levels),
-        (own, *found.annotations),
-        found.account_level,
-        found.whole,
-        found.notes,
+        tuple(levels),
+        tuple([level.annotations for level in levels]),
+        account_level,
+        service_account is not None and (found is not None or not rules.namespaces),
+        notes,
     )

@@ -82,13 +82,6 @@ class Policy:
         self.dialects = tuple(_DIALECTS[name](settings, self.rules) for name in settings.vocabularies)
         self._plain = settings.vocabularies == ("cwii",) and not self.central
         self._by_pod = settings.azwi.layout != "1.5" or bool(settings.eks.container_credentials.identities)
-        own = config.Settings()
-        custom = (settings.eks.annotation_prefix, settings.wif.annotation_prefix) != (
-            own.eks.annotation_prefix,
-            own.wif.annotation_prefix,
-        )
-        self.said = _all_said if custom else _said
-        """The annotations of a pod from which a verdict may follow."""
         self.shared = self.sandbox is None and not self._by_pod
         """Whether pods that are alike but for their names always get the same verdict."""
         self.prepare = functools.lru_cache(_REMEMBERED)(self._prepare)
@@ -163,26 +156,6 @@ class Policy:
     def _bundle(parts: tuple[int, ...], whole: render.Bundle) -> render.Bundle:
         """Some of a bundle's plans, by position."""
         return render.Bundle([whole.parts[index] for index in parts])
-
-
-_NOTHING: Final[dict[str, str]] = {}
-
-
-def _said(annotations: dict[str, str] | None) -> dict[str, str] | None:
-    """Where no prefix is the administrator's own, beginnings tell nearly all keys apart."""
-    if annotations is None:
-        return None
-    for key in annotations:
-        if key.startswith(vocabulary.BEGINNINGS):
-            return _all_said(annotations)
-    return _NOTHING
-
-
-def _all_said(annotations: dict[str, str] | None) -> dict[str, str] | None:
-    if annotations is None:
-        return None
-    mirror = {vocabulary.MIRROR_POD: ""} if vocabulary.MIRROR_POD in annotations else {}
-    return {**vocabulary.relevant(annotations), **mirror}
 
 
 def _refused(asked: Asked) -> Prepared:

@@ -52,6 +52,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """The marker holds what we injected; else what the user wrote in it is kept."""
     tell: bool = True
     """Warnings and audit annotations in the answer."""
+    own_prefixes: bool = False
+    """An administrator gave a vocabulary a prefix of their own: keys cannot be told by their beginning."""
 
 
 BETTER: Final = Rules()
@@ -73,13 +75,15 @@ STRICT: Final = Rules(
 def of(settings: config.Settings) -> Rules:
     """The rules in force. Strict with several vocabularies lays out pods as each original does; lookups and
     answers are then as ours."""
-    if settings.mode == "better":
-        return BETTER
-    if settings.vocabularies == ("cwii",):
-        return STRICT
-    return FOREIGN_STRICT.get(settings.vocabularies, _STRICT_TOGETHER)
+    found = BETTER
+    if settings.mode != "better":
+        strict = STRICT if settings.vocabularies == ("cwii",) else FOREIGN_STRICT.get(settings.vocabularies)
+        found = strict or _STRICT_TOGETHER
+    prefixes = settings.eks.annotation_prefix, settings.wif.annotation_prefix
+    return found if prefixes == _PREFIXES else msgspec.structs.replace(found, own_prefixes=True)
 
 
+_PREFIXES: Final = (config.Settings().eks.annotation_prefix, config.Settings().wif.annotation_prefix)
 _STRICT_TOGETHER: Final = Rules(checked=False, by_content=False, tell=False)
 FOREIGN_STRICT: Final[dict[tuple[str, ...], Rules]] = {
     # lookups that fail and accounts that are missing refuse the pod; only pod and ServiceAccount are read
