@@ -17,12 +17,13 @@ from types import FrameType
 
 from bench import cores, fixtures, results, rig, wrk
 from bench.figures import Figure
-from bench.sections import cluster, endurance, fleet, handler, memory, server, start, steady
+from bench.sections import cluster, endurance, fleet, handler, memory, sandbox, server, start, steady
 
 SECTIONS: dict[str, Callable[[rig.Rig], list[Figure]]] = {
     "handler": handler.measure,
     "server": server.measure,
     "steady": steady.measure,
+    "sandbox": sandbox.measure,
     "memory": memory.measure,
     "start": start.measure,
     "fleet": fleet.measure,

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 from tests.apiserver.hall import Hall
 from tests.rig.controlplane import ControlPlane
 from tests.rig.faultproxy import FaultProxy
 from tests.rig.faults import Status
 
-from bench import accounts, figures, planes, processes, seeding
+from bench import accounts, cores, figures, planes, processes, seeding
 from bench.figures import Figure, Row
 from bench.loads import Load
 from bench.planes import Webhook
@@ -79,6 +80,18 @@ def _seed(rig: Rig, plane: ControlPlane, numbers: range) -> None:
     began = time.perf_counter()
     count = seeding.put(plane.etcd.port, accounts.accounts(rig.lengths.spaces, numbers, rig.seed))
     print(f"  {count:,} ServiceAccounts written in {time.perf_counter() - began:.0f} s", flush=True)
+    _caught_up(plane, len(numbers) and (numbers[-1] + 1) * rig.lengths.spaces)
+
+
+def _caught_up(plane: ControlPlane, count: int) -> None:
+    """Until the API server itself knows what went into etcd behind its back. Raises Unavailable."""
+    began = time.perf_counter()
+    while time.perf_counter() < began + LIMIT:
+        meta = msgspec.json.decode(plane.admin.get("/api/v1/serviceaccounts?limit=1").body)["metadata"]
+        if 1 + meta.get("remainingItemCount", 0) >= count:
+            return
+        time.sleep(0.2)
+    raise Unavailable(f"the API server does not know {count:,} ServiceAccounts after {LIMIT:g} s")
 
 
 def _started(rig: Rig, stand: Hall, count: int) -> tuple[float, float]:
@@ -95,7 +108,8 @@ def _started(rig: Rig, stand: Hall, count: int) -> tuple[float, float]:
 
 def _listed_again(rig: Rig, plane: ControlPlane, stand: Hall, count: int) -> tuple[Load, float]:
     """The load while everything is listed a second time, and the memory after it."""
-    with plane.proxy(stand.user, ()) as proxy:
+    # the proxy is a thread of ours; it carries the whole list and must not do so on the webhook's core
+    with cores.pinned(rig.split.loader), plane.proxy(stand.user, ()) as proxy:
         stand.kubeconfig = plane.kubeconfig(stand.user, url=proxy.url)
         with planes.webhook(rig, stand, LIMIT) as webhook:
             before = webhook.lists()
