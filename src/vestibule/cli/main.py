@@ -26,6 +26,10 @@ _COMMANDS: Final = {
     "migrate": "Say what changes for a cluster that uses another identity webhook.",
     "initdata": "Build and check the initdata of confidential pods.",
     "render": "Print what a cluster needs to run the webhook.",
+    "oidc": "Publish, check and rotate the keys of a cluster's issuer.",
+    "azwi": "Commands of the Azure Workload Identity CLI, as they are.",
+    "azure": "Make an issuer and identities in Azure, as ccoctl does.",
+    "ccoctl": "Take command lines of ccoctl as they are.",
 }
 
 _EPILOG = """\b
@@ -33,7 +37,7 @@ Exit codes:
   0  all is well
   1  something failed (a port in use, a file that cannot be written)
   2  the input is wrong: flags, settings, manifests; every problem is listed
-  3  a pod would be refused
+  3  a pod would be refused, or a check failed
 
 \b
 Try:

@@ -1,0 +1,33 @@
+"""The blobs of a storage account: where documents go, and the account's static website."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vestibule.adapters.clouds.azure.endpoints import Endpoints
+from vestibule.adapters.clouds.azure.faults import told
+from vestibule.adapters.clouds.objectstore.azure_blob import AzureBlobs
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
+
+
+def store(
+    cloud: Endpoints,
+    account: str,
+    container: str,
+    credential: TokenCredential,
+    shared_key: Callable[[], str] | None,
+) -> AzureBlobs:
+    """A container to write to: as whoever runs this, with the account's key where that is not enough."""
+    return AzureBlobs(cloud.blobs(account), container, credential=credential, shared_key=shared_key)
+
+
+@told
+def enable_website(cloud: Endpoints, account: str, credential: TokenCredential) -> None:
+    """Switching on the static website of storage account."""
+    from azure.storage.blob import BlobServiceClient, StaticWebsite
+
+    service = BlobServiceClient(cloud.blobs(account), credential=credential)
+    service.set_service_properties(static_website=StaticWebsite(enabled=True))

@@ -1,0 +1,1 @@
+"""``vestibule azure``: an issuer in a storage account, managed identities, federated credentials, files."""

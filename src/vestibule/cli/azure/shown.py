@@ -1,0 +1,85 @@
+"""How plans and progress of a provisioning run look: a table for people, JSON for machines."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from vestibule.cli import printer
+
+if TYPE_CHECKING:
+    from vestibule.apps.provision.azure.commands import Report
+    from vestibule.apps.provision.steps import Step
+    from vestibule.core.kinds.credentials import Skipped
+
+_SIGNS = {"create": "+", "update": "~", "delete": "-", "publish": ">", "write": ">"}
+_COLOURS = {"create": "green", "update": "yellow", "delete": "red", "publish": "cyan", "write": "cyan"}
+
+
+class Lines:
+    """Progress on standard error, a line for each step that is done."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def begun(self, step: Step) -> None:
+        """Nothing: what matters is what is done."""
+
+    def done(self, step: Step, number: int, total: int) -> None:
+        """One line."""
+        with self._lock:
+            width = len(str(total))
+            click.echo(f"[{number:>{width}}/{total}] {_line(step)}", err=True)
+
+    def failed(self, step: Step, error: Exception) -> None:
+        """One line; the error itself ends the command."""
+        with self._lock:
+            click.secho(f"failed: {step}", fg="red", err=True)
+
+
+def skipped(found: Sequence[Skipped]) -> None:
+    """Requests that do not count, on standard error."""
+    for one in found:
+        click.echo(f"skipped: {one.place}: {one.name} {one.why}", err=True)
+
+
+def report(found: Report, output: str, *, planned: bool, skipped: Sequence[Skipped] = ()) -> None:
+    """What was done, or with ``planned`` would be."""
+    if output == "json":
+        from vestibule.apps.provision import steps
+
+        sys.stdout.write(
+            printer.json_text(
+                {
+                    "planned": planned,
+                    "issuer": found.issuer,
+                    "steps": steps.machine(found.plan.steps),
+                    "remarks": list(found.plan.remarks),
+                    "files": list(found.files),
+                    "skipped": [one._asdict() for one in skipped],
+                }
+            )
+        )
+        return
+    if planned:
+        for step in found.plan.steps:
+            click.echo(_line(step))
+        if not found.plan.steps:
+            click.echo("nothing to do")
+    for remark in found.plan.remarks:
+        click.secho(f"note: {remark}", fg="yellow", err=True)
+    if found.issuer:
+        click.echo(f"issuer: {found.issuer}")
+    for name in found.files:
+        click.echo(f"wrote {name}")
+    if not (planned or found.plan.steps or found.files):
+        click.echo("nothing to do: everything is as it should be")
+
+
+def _line(step: Step) -> str:
+    sign = click.style(_SIGNS[step.verb], fg=_COLOURS[step.verb])
+    return f"{sign} {step}"
