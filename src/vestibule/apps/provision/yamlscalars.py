@@ -3,7 +3,6 @@ takes them for text, quoted where some reader would not."""
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
@@ -22,4 +21,12 @@ def scalar(text: str) -> str:
     """The text as a YAML scalar."""
     if _PLAIN.fullmatch(text) and not _ODD.fullmatch(text) and ": " not in text and not text.endswith(":"):
         return text
-    return json.dumps(text)
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(sign: str) -> str:
+    if sign in '"\\':
+        return f"\\{sign}"
+    if " " <= sign <= "~":
+        return sign
+    return f"\\U{ord(sign):08x}" if ord(sign) > 0xFFFF else f"\\u{ord(sign):04x}"

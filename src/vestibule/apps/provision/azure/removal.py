@@ -31,7 +31,8 @@ def plan(found: Belongings, names: Names, inventory: Inventory | None, *, whole_
     kept = [one for one in found.identities if one not in identities]
     remarks = [f"managed identity {one.name} is not ours: kept" for one in kept]
     remarks += _odd(found.assignments)
-    steps = [*_roles(roles, found.assignments), *_identities(identities, found.assignments, names)]
+    both = [*_roles(roles, found.assignments), *_identities(identities, found.assignments, names)]
+    steps = [*{step.id: step for step in both}.values()]  # an identity's custom role is in both
     taken = {step.id for step in steps}
     account = found.account
     ours = account is not None and (
@@ -73,16 +74,13 @@ def _roles(roles: list[Role], assignments: tuple[Assignment, ...]) -> Iterator[S
 def _identities(
     identities: list[Identity], assignments: tuple[Assignment, ...], names: Names
 ) -> Iterator[Step]:
-    seen: set[str] = set()
     for identity in identities:
         needs = []
         for one in assignments:
             if one.name and one.scope and identity.principal and one.principal == identity.principal:
                 step = _unassign(one)
                 needs.append(step.id)
-                if step.id not in seen:
-                    seen.add(step.id)
-                    yield step
+                yield step
         yield Step(
             f"identity/{identity.name}",
             "delete",
