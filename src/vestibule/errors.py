@@ -10,8 +10,9 @@
     │   ├── LookupFailed        an object could not be read; never the same as "it has no annotations"
     │   ├── Overloaded          more work than we take
     │   └── Gone                a watch cannot go on from there: list again
-    ├── Forbidden               the cluster does not let us; a human must act
-    ├── Conflict                somebody else owns that field
+    ├── Forbidden               the cluster or the cloud does not let us; a human must act
+    ├── NotFound                what should be there is not: a bucket, a container, a group
+    ├── Conflict                somebody else owns that field, or wrote in between
     └── MissingExtra            an optional dependency is not installed
 
 Messages start lower case and end without a period; values are fields.
@@ -30,6 +31,7 @@ __all__ = [
     "LookupFailed",
     "MalformedReview",
     "MissingExtra",
+    "NotFound",
     "Overloaded",
     "Problem",
     "Unavailable",
@@ -97,11 +99,15 @@ class Gone(Unavailable):
 
 
 class Forbidden(VestibuleError):
-    """The cluster refuses us the right to do this."""
+    """The cluster or the cloud refuses us the right to do this."""
+
+
+class NotFound(VestibuleError):
+    """What we were told to use does not exist: a bucket, a container, a resource group."""
 
 
 class Conflict(VestibuleError):
-    """Another field manager owns what we wanted to write."""
+    """Another field manager owns what we wanted to write, or somebody wrote since we read."""
 
 
 class MissingExtra(VestibuleError):

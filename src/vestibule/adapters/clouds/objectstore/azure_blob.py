@@ -1,0 +1,216 @@
+"""Azure blobs: an Entra login first, the account's shared key only where the caller gives one.
+
+Many companies forbid shared keys, so they are never asked for unless the login has no right to the data. The
+address of the account is its own setting: behind a website, a CDN or a front door the issuer has another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from vestibule import errors
+from vestibule.adapters.clouds.objectstore.ports import ABSENT, LARGEST, Stored, changed, checked, too_large
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
+    from azure.core.exceptions import HttpResponseError
+    from azure.storage.blob import BlobClient, BlobServiceClient
+
+_ROLE: Final = "the login has no right to the data: give it the role Storage Blob Data Contributor"
+_NETWORK: Final = "the network rules of the account do not let this machine in"
+_STRANGER: Final = "the login or the key is not that of this account"
+_ADVICE: Final = {
+    "AuthorizationPermissionMismatch": f"{_ROLE}; a new role takes some minutes to count",
+    "InsufficientAccountPermissions": _ROLE,
+    "AuthorizationFailure": f"{_NETWORK}, or the login is of another tenant",
+    "NetworkAclsValidationFailure": _NETWORK,
+    "KeyBasedAuthenticationNotPermitted": "the account forbids shared keys: log in to Entra instead",
+    "AuthenticationFailed": _STRANGER,
+    "InvalidAuthenticationInfo": _STRANGER,
+    "AccountIsDisabled": "the account is disabled",
+    "PublicAccessNotPermitted": "the account forbids public access",
+}
+_MISSING: Final = {"ContainerNotFound": "the container does not exist", "ContainerDisabled": "it is disabled"}
+_KEY_HELPS: Final = (
+    "AuthorizationPermissionMismatch",
+    "InsufficientAccountPermissions",
+    "AuthenticationFailed",
+)
+_ATTEMPTS: Final = 4
+T = TypeVar("T")
+
+
+class AzureBlobs:
+    """The blobs of one container, below a prefix.
+
+    ``credential`` is a login to Entra; None: that of this machine, when there is no ``shared_key`` or when
+    ``login`` wants it first. ``shared_key`` is asked for the key when the login may not touch the data.
+    ``options`` go to the SDK's client (``connection_verify``, ``api_version``).
+    """
+
+    served = True
+
+    def __init__(
+        self,
+        account_url: str,
+        container: str,
+        *,
+        credential: TokenCredential | None = None,
+        shared_key: Callable[[], str] | None = None,
+        login: bool = False,
+        prefix: str = "",
+        **options: Any,
+    ) -> None:
+        self._account_url, self._container = account_url.rstrip("/"), container
+        self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        self._shared_key = shared_key
+        self._options = {"retry_total": _ATTEMPTS - 1, "max_single_get_size": LARGEST, **options}
+        if credential is None and shared_key is not None and not login:
+            self._service = self._keyed(shared_key)
+            self._shared_key = None
+        else:
+            self._service = self._open(credential if credential is not None else _login())
+
+    @property
+    def where(self) -> str:
+        """The container's address."""
+        return f"{self._account_url}/{self._container}/{self._prefix}".rstrip("/")
+
+    def read(self, name: str) -> Stored | None:
+        """The blob; None when there is none."""
+        checked(name)
+
+        def get(blob: BlobClient) -> Stored | None:
+            stream = blob.download_blob()  # all that we take comes with the first request
+            if stream.properties.size > LARGEST:
+                raise too_large(self.where, name)
+            settings = stream.properties.content_settings
+            return Stored(
+                stream.readall(),
+                str(stream.properties.etag),
+                settings.content_type or "",
+                settings.cache_control or "",
+            )
+
+        return self._do(name, get, absent=lambda: None)
+
+    def write(
+        self,
+        name: str,
+        body: bytes,
+        *,
+        content_type: str,
+        cache_control: str = "",
+        if_match: str | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> str:
+        """Put the blob, in one request; tags are index tags."""
+        from azure.storage.blob import ContentSettings
+
+        checked(name)
+        settings = ContentSettings(content_type=content_type, cache_control=cache_control or None)
+        more: dict[str, Any] = {"tags": dict(tags)} if tags else {}
+
+        def put(blob: BlobClient) -> str:
+            answer = blob.upload_blob(
+                body,
+                overwrite=if_match != ABSENT,
+                content_settings=settings,
+                **more,
+                **_condition(if_match),
+            )
+            return str(answer["etag"])
+
+        return self._do(name, put)
+
+    def remove(self, name: str, *, if_match: str | None = None) -> bool:
+        """Delete the blob."""
+        checked(name)
+
+        def delete(blob: BlobClient) -> bool:
+            blob.delete_blob(**_condition(if_match))
+            return True
+
+        return self._do(name, delete, absent=lambda: False)
+
+    def _do(self, name: str, call: Callable[[BlobClient], T], *, absent: Callable[[], T] | None = None) -> T:
+        """The call, as ourselves and, where that is not enough, with the key; errors become ours."""
+        from azure.core.exceptions import AzureError, HttpResponseError
+
+        while True:
+            blob = self._service.get_blob_client(self._container, self._prefix + name)
+            try:
+                return call(blob)
+            except HttpResponseError as error:
+                code = _code(error)
+                if code in ("BlobNotFound", "ResourceNotFound") and absent is not None:
+                    return absent()
+                helps = code in _KEY_HELPS if error.status_code in (401, 403) else _no_login(error)
+                if helps and self._shared_key is not None:
+                    key, self._shared_key = self._shared_key, None
+                    self._service = self._keyed(key)
+                    continue
+                raise self._meaning(error, code, name) from error
+            except AzureError as error:
+                raise errors.Unavailable(f"{self.where}: {_said(error)}") from error
+
+    def _meaning(self, error: HttpResponseError, code: str, name: str) -> errors.VestibuleError:
+        status = error.status_code
+        if _no_login(error):
+            return errors.Forbidden(f"{self.where}: no login to Entra: {_said(error)}")
+        if code in _MISSING or (status == 404 and code != "BlobNotFound"):
+            return errors.NotFound(f"{self.where}: {_MISSING.get(code, code or 'is not there')}")
+        if status == 412 or code in ("BlobAlreadyExists", "BlobNotFound"):
+            return changed(self.where, name)
+        if status in (401, 403) or code in _ADVICE:
+            return errors.Forbidden(f"{self.where}: {_ADVICE.get(code, 'refused')} ({code or status})")
+        said = code or (error.reason or "").strip()
+        return errors.Unavailable(f"{self.where}: status {status} {said}".rstrip())
+
+    def _keyed(self, key: Callable[[], str]) -> BlobServiceClient:
+        return self._open(key())
+
+    def _open(self, credential: Any) -> BlobServiceClient:
+        try:
+            from azure.storage.blob import BlobServiceClient as Service
+        except ImportError:
+            raise errors.MissingExtra("Azure blobs", "azure") from None
+        try:
+            return Service(self._account_url, credential=credential, **self._options)
+        except ValueError as error:
+            raise errors.InvalidInput(errors.Problem("azblob", self._account_url, str(error))) from error
+
+
+def _login() -> TokenCredential:
+    try:
+        from azure.identity import DefaultAzureCredential
+    except ImportError:
+        raise errors.MissingExtra("Azure blobs", "azure") from None
+    return DefaultAzureCredential()
+
+
+def _no_login(error: HttpResponseError) -> bool:
+    """Whether there was no login at all, so that the service was not asked."""
+    from azure.core.exceptions import ClientAuthenticationError
+
+    return isinstance(error, ClientAuthenticationError) and error.status_code is None
+
+
+def _said(error: Exception) -> str:
+    """The first line: the rest is a list of every login that was tried."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:300]
+
+
+def _condition(if_match: str | None) -> dict[str, Any]:
+    from azure.core import MatchConditions
+
+    if if_match is None or if_match == ABSENT:
+        return {}
+    return {"etag": if_match, "match_condition": MatchConditions.IfNotModified}
+
+
+def _code(error: HttpResponseError) -> str:
+    """The service's own word for what is wrong."""
+    found = getattr(error, "error_code", None) or ""
+    return str(getattr(found, "value", found))

@@ -1,0 +1,95 @@
+"""The key pair that signs ServiceAccount tokens, in files: their owner's alone from birth, never overwritten.
+
+The names are those that installers know; the private key lies a second time where the OpenShift installer
+takes it from.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from vestibule import errors
+from vestibule.adapters import privatefiles
+from vestibule.core.oidc import keys
+from vestibule.core.oidc.keys import PublicKey
+from vestibule.core.pki import signer
+from vestibule.core.pki.signer import Signer
+from vestibule.errors import Problem
+
+PRIVATE_NAME: Final = "serviceaccount-signer.private"
+PUBLIC_NAME: Final = "serviceaccount-signer.public"
+INSTALLER_NAME: Final = "tls/bound-service-account-signing-key.key"
+_PUBLIC_MODE: Final = 0o644
+
+
+class KeyPair(NamedTuple):
+    """Where the pair lies."""
+
+    private: Path
+    public: Path
+    installer: Path | None
+    """The copy for the OpenShift installer."""
+    key: PublicKey
+    made: bool
+    """False: it was there already."""
+
+
+def create(
+    folder: Path,
+    *,
+    bits: int = signer.BITS,
+    existing: Literal["refuse", "use"] = "refuse",
+    installer: bool = False,
+) -> KeyPair:
+    """A key pair in the folder. With ``use``, a good private key that is there is taken, and a public file
+    that is missing is derived from it.
+
+    Raises InvalidInput when a file is in the way or does not fit; OSError. A failure leaves no new file.
+    """
+    private, public = folder / PRIVATE_NAME, folder / PUBLIC_NAME
+    copy = folder / INSTALLER_NAME if installer else None
+    privatefiles.folder(folder)
+    found = privatefiles.read(private)
+    if found is not None and existing == "refuse":
+        raise errors.InvalidInput(Problem(str(private), "", "exists already, want a directory without a key"))
+    pair = signer.new(bits) if found is None else _known(private, found)
+    made: list[Path] = []
+    try:
+        if found is None:
+            privatefiles.create(private, pair.private.encode())
+            made.append(private)
+        if not _fits(public, pair, existing):
+            privatefiles.create(public, pair.public.encode(), _PUBLIC_MODE)
+            made.append(public)
+        if copy is not None:
+            privatefiles.folder(copy.parent)
+            privatefiles.replace(copy, pair.private.encode())
+    except BaseException:
+        for path in made:
+            path.unlink(missing_ok=True)
+        raise
+    (key,) = keys.read(pair.public, str(public))
+    return KeyPair(private, public, copy, key, found is None)
+
+
+def _known(path: Path, content: bytes) -> Signer:
+    try:
+        return signer.of(content.decode())
+    except ValueError as error:
+        why = "is no text" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise errors.InvalidInput(Problem(str(path), "", f"{why}, want a PEM RSA private key")) from None
+
+
+def _fits(path: Path, pair: Signer, existing: str) -> bool:
+    """Whether the public file is there already. Raises InvalidInput when it is another key's."""
+    content = privatefiles.read(path)
+    if content is None:
+        return False
+    if existing == "refuse":
+        raise errors.InvalidInput(Problem(str(path), "", "exists already, want a directory without a key"))
+    (ours,) = keys.read(pair.public, str(path))
+    theirs = keys.read(content.decode("utf-8", "replace"), str(path))
+    if ours.kid not in {key.kid for key in theirs}:
+        raise errors.InvalidInput(Problem(str(path), "", f"is another key than {PRIVATE_NAME} beside it"))
+    return True
