@@ -29,6 +29,7 @@ _COMMANDS: Final = {
     "oidc": "Publish, check and rotate the keys of a cluster's issuer.",
     "azwi": "Commands of the Azure Workload Identity CLI, as they are.",
     "azure": "Make an issuer and identities in Azure, as ccoctl does.",
+    "aws": "Make an issuer and roles on AWS, as ccoctl does.",
     "ccoctl": "Take command lines of ccoctl as they are.",
 }
 

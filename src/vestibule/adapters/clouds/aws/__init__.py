@@ -1,0 +1,1 @@
+"""AWS through boto3: buckets, distributions, IAM, in values of ours."""
