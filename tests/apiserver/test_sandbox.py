@@ -4,95 +4,41 @@ run again after us, and its schemas refuse what is wrong."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import Hall, path_of, standing
+from tests.apiserver.hall import Hall, path_of
+from tests.apiserver.sandboxed import (
+    INJECTION,
+    KATA,
+    POLICIES,
+    PREFIX,
+    RULES,
+    configure,
+    create,
+    eventually,
+    hall_of,
+    label,
+)
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 
 Json = dict[str, Any]
-KATA = "kataconfiguration.openshift.io/v1"
-RULES = "kataconfiguration.openshift.io/v1alpha1"
-POLICIES = "vestibule.dev/v1alpha1"
 KINDS = {
     "kataconfigs": "KataConfig",
     "oscwebhookconfigs": "OSCWebhookConfig",
     "identitypolicies": "IdentityPolicy",
 }
-PREFIX = "io.katacontainers.config.hypervisor."
-CLASSES = ("kata", "kata-remote")
-INJECTION = {"enabled": True, "namespaceSelector": {"matchLabels": {"sandboxed": "true"}}}
 
 
 @pytest.fixture(scope="module")
 def hall(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
-    folder = tmp_path_factory.mktemp("hall")
-    settings: Json = {"sandbox": {"enabled": True}, "identityPolicies": True}
-    with standing(control_plane, folder, "hall-sandbox", **settings) as made:
-        admin = made.plane.admin
-        for name in CLASSES:
-            overhead = {"podFixed": {"cpu": "250m", "memory": "350Mi"}}
-            scheduling = {
-                "nodeSelector": {"node-role.kubernetes.io/kata-oc": ""},
-                "tolerations": [{"key": "kata", "operator": "Exists"}],
-            }
-            thing = {
-                "metadata": {"name": name},
-                "handler": name,
-                "overhead": overhead,
-                "scheduling": scheduling,
-            }
-            admin.create(at("runtimeclasses", api="node.k8s.io/v1"), thing).object  # noqa: B018 - raises
+    with hall_of(control_plane, tmp_path_factory.mktemp("hall"), "hall-sandbox") as made:
         yield made
-        for name in CLASSES:
-            admin.delete(at("runtimeclasses", name=name, api="node.k8s.io/v1"))
-        for plural, api in (
-            ("kataconfigs", KATA),
-            ("oscwebhookconfigs", RULES),
-            ("identitypolicies", POLICIES),
-        ):
-            for found in admin.list(at(plural, api=api)):
-                admin.delete(at(plural, name=found["metadata"]["name"], api=api))
-
-
-def configure(hall: Hall, webhook: Json, *, peer_pods: bool = True) -> None:
-    """The one KataConfig, with the classes in its status."""
-    admin = hall.plane.admin
-    where = at("kataconfigs", name="k", api=KATA)
-    thing = {
-        "apiVersion": KATA,
-        "kind": "KataConfig",
-        "metadata": {"name": "k"},
-        "spec": {"checkNodeEligibility": False, "enablePeerPods": peer_pods, "webhook": webhook},
-    }
-    admin.apply(where, thing, "test", force=True).object  # noqa: B018 - raises
-    admin.patch(f"{where}/status", {"status": {"runtimeClasses": list(CLASSES)}}).object  # noqa: B018 - raises
-
-
-def label(hall: Hall, namespace: str, **labels: str) -> None:
-    hall.plane.admin.patch(at("namespaces", name=namespace), {"metadata": {"labels": labels}}).object  # noqa: B018
-
-
-def create(hall: Hall, namespace: str, name: str = "p", **spec: Any) -> Json:
-    thing = {"metadata": {"name": name}, "spec": {"containers": [{"name": "app", "image": "a"}], **spec}}
-    return hall.plane.admin.create(at("pods", namespace), thing, dryRun="All").object
-
-
-def eventually(hall: Hall, namespace: str, holds: Callable[[Json], bool], **spec: Any) -> Json:
-    """The first pod of which it holds: what administrators write is read every five seconds."""
-    found: list[Json] = []
-
-    def held() -> bool:
-        found.append(create(hall, namespace, **spec))
-        return holds(found[-1])
-
-    process.wait("the policy to be taken up", held, 20)
-    return found[-1]
 
 
 def test_a_class_brings_overhead_and_scheduling_by_the_api_servers_own_hand(

@@ -39,13 +39,14 @@ def outcomes(hall: Hall) -> dict[str, float]:
     }
 
 
-def created(hall: Hall, namespace: str, annotations: Json = AWS) -> Told:
+def created(
+    hall: Hall, namespace: str, annotations: Json = AWS, name: str = "p", spec: Json | None = None
+) -> Told:
     """A pod that asks for an identity, and all that is known about how it got it."""
-    name = "p"
     before, mark = outcomes(hall), hall.plane.audit.mark()
     body = {
         "metadata": {"name": name, "annotations": annotations},
-        "spec": {"containers": [{"name": "app", "image": "a"}]},
+        "spec": spec or {"containers": [{"name": "app", "image": "a"}]},
     }
     answer = hall.plane.admin.create(at("pods", namespace), body)
     pod = answer.object

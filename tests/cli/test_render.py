@@ -13,10 +13,12 @@ import yaml
 from tests.process.webhook import free_port
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "vestibule", "render", *arguments]
     env = {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=env)
+    return subprocess.run(
+        command, input=stdin, capture_output=True, text=True, timeout=60, check=False, env=env
+    )
 
 
 def kubeconfig(path: Path, server: str) -> Path:
@@ -81,6 +83,54 @@ def test_a_way_that_leads_nowhere_exits_2_and_names_it(tmp_path: Path, sentence:
     assert result.returncode == 2
     assert words in result.stderr
     assert result.stdout == ""
+
+
+KATA = {
+    "apiVersion": "kataconfiguration.openshift.io/v1",
+    "kind": "KataConfig",
+    "metadata": {"name": "k"},
+    "spec": {"webhook": {"runtimeClassInjection": {"enabled": True}}},
+    "status": {"runtimeClasses": ["kata"]},
+}
+
+
+def registrations(result: subprocess.CompletedProcess[str]) -> list[str]:
+    assert result.returncode == 0, result.stderr
+    kind = "MutatingWebhookConfiguration"
+    return [one["metadata"]["name"] for one in yaml.safe_load_all(result.stdout) if one["kind"] == kind]
+
+
+@pytest.mark.parametrize("way", ["--cluster", "-f", "-f -"])
+def test_a_kataconfig_brings_its_registration_from_wherever_it_is_read(tmp_path: Path, way: str) -> None:
+    (tmp_path / "settings.json").write_text('{"sandbox": {"enabled": true}}')
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    (folder / "kata.yaml").write_text(yaml.safe_dump(KATA))
+    given = {"--cluster": ["--cluster", str(folder)], "-f": ["-f", str(folder / "kata.yaml")]}
+    command = ["--settings", str(tmp_path / "settings.json"), *given.get(way, ["-f", "-"])]
+
+    found = run(*command, stdin=yaml.safe_dump(KATA))
+    off = run("--settings", str(tmp_path / "settings.json"))
+
+    assert registrations(found) == ["vestibule", "00-vestibule-sandbox"]
+    assert registrations(off) == ["vestibule"]
+    assert found.stderr == off.stderr == ""
+
+
+def test_a_kataconfig_that_does_not_count_is_told(tmp_path: Path) -> None:
+    (tmp_path / "kata.yaml").write_text(yaml.safe_dump(KATA))
+
+    found = run("-f", str(tmp_path / "kata.yaml"))
+
+    assert registrations(found) == ["vestibule"]
+    assert found.stderr == "warning: KataConfig k: not looked at, sandbox.enabled is false, want true\n"
+
+
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    found = run("-f", str(tmp_path / "none.yaml"))
+
+    assert (found.returncode, found.stdout) == (2, "")
+    assert "none.yaml" in found.stderr
 
 
 def test_the_help_says_what_a_cluster_is_asked_for() -> None:

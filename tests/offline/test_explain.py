@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.offline.scene import AWS, injected
+from tests.offline.scene import AWS, injected, piped
 
 from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.apps.offline import explain
+from vestibule.apps.offline import beside, explain, inject
 from vestibule.apps.offline.explain import Added, Explanation
 from vestibule.core.kinds import config
+
+Json = dict[str, Any]
 
 
 def pod(annotations: dict[str, str], **spec: Any) -> str:
@@ -88,6 +90,144 @@ def test_a_pod_that_asks_for_nothing_is_told_why_nothing_happens() -> None:
     one = explained(pod({}))
 
     assert (one.outcome, one.reason, one.added) == ("skip", explain.REASONS["nothing-asked"], ())
+
+
+# ── sandboxes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+KATA = "io.katacontainers.config.hypervisor."
+CONFIG = "KataConfig example"
+RULE = "OSCWebhookConfig tenants, rule untrusted"
+
+
+def kata_config(annotations: Json, **spec: Any) -> Json:
+    injection = {"enabled": True, "namespaceSelector": {"matchLabels": {"sandboxed": "true"}}}
+    webhook = {"runtimeClassInjection": injection, "annotations": annotations}
+    return {
+        "apiVersion": "kataconfiguration.openshift.io/v1",
+        "kind": "KataConfig",
+        "metadata": {"name": "example"},
+        "spec": {"webhook": webhook, **spec},
+        "status": {"runtimeClasses": ["kata", "kata-remote"]},
+    }
+
+
+def rules(**mutate: Any) -> Json:
+    return {
+        "apiVersion": "kataconfiguration.openshift.io/v1alpha1",
+        "kind": "OSCWebhookConfig",
+        "metadata": {"name": "tenants"},
+        "spec": {"rules": [{"name": "untrusted", "mutate": mutate}]},
+    }
+
+
+def sandboxed(text: str, *objects: Json, mode: config.Mode = "better") -> Explanation:
+    """A pod of a chosen namespace, with what these objects say about its sandbox."""
+    labels = {"sandboxed": "true"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a", "labels": labels}}
+    cluster, files = MemoryCluster([namespace, *objects]), piped(text)
+    policy = beside.policy(config.parse({"sandbox": {"enabled": True}, "mode": mode}, "test"), cluster, files)
+    (one,) = explain.explain(inject.run(files, cluster, policy))
+    return one
+
+
+def origins(one: Explanation) -> dict[str, tuple[str, str, str]]:
+    """Key to value, level and object, without our own marks."""
+    return {
+        found.key: (found.value, found.level, found.object)
+        for found in one.values
+        if not found.key.startswith("vestibule.dev/")
+    }
+
+
+def test_each_value_of_a_sandbox_names_its_kataconfig_or_rule() -> None:
+    one = sandboxed(
+        pod({}),
+        kata_config({"defaultVCPUs": 2, "custom": {"a.example/x": "1"}}),
+        rules(annotations={"a.example/y": "2"}, labels={"trust": "none"}),
+    )
+
+    assert origins(one) == {
+        "runtimeClassName": ("kata", "kataconfig", CONFIG),
+        "a.example/y": ("2", "rule", RULE),
+        f"{KATA}default_vcpus": ("2", "kataconfig", CONFIG),
+        "a.example/x": ("1", "kataconfig", CONFIG),
+        "label trust": ("none", "rule", RULE),
+    }
+    assert {
+        Added("field", "spec.runtimeClassName", "", CONFIG),
+        Added("annotation", "a.example/y", "", RULE),
+        Added("annotation", f"{KATA}default_vcpus", "", CONFIG),
+        Added("label", "trust", "", RULE),
+    } <= set(one.added)
+
+
+def test_a_class_of_a_rule_shadows_the_kataconfigs() -> None:
+    one = sandboxed(pod({}), kata_config({}), rules(runtimeClassName="kata-remote"))
+
+    (found,) = [value for value in one.values if value.key == "runtimeClassName"]
+    assert (found.value, found.object) == ("kata-remote", RULE)
+    assert found.shadowed == ((CONFIG, "kata"),)
+
+
+def test_what_the_pod_says_itself_shadows_and_is_shadowed() -> None:
+    own = pod({f"{KATA}default_vcpus": "8"}, runtimeClassName="kata")
+    replacing = {"defaultVCPUs": 2, "overwritePolicy": "Always"}
+
+    kept, replaced = (
+        {found.key: found for found in sandboxed(own, kata_config(annotations)).values}
+        for annotations in ({"defaultVCPUs": 2}, replacing)
+    )
+
+    assert kept["runtimeClassName"].object == "Pod team-a/p"
+    vcpus = kept[f"{KATA}default_vcpus"]
+    assert (vcpus.value, vcpus.level, vcpus.object) == ("8", "pod", "Pod team-a/p")
+    assert vcpus.shadowed == ((CONFIG, "2"),)
+    vcpus = replaced[f"{KATA}default_vcpus"]
+    assert (vcpus.value, vcpus.object, vcpus.shadowed) == ("2", CONFIG, (("Pod team-a/p", "8"),))
+
+
+def test_sizes_come_from_the_pod_and_what_its_containers_lose_from_the_kataconfig() -> None:
+    resources = {"requests": {"cpu": "3"}, "limits": {"cpu": "3"}}
+    text = pod(
+        {},
+        runtimeClassName="kata-remote",
+        containers=[{"name": "main", "image": "i", "resources": resources}, {"name": "b", "image": "i"}],
+        resources={"limits": {"cpu": "4"}},
+    )
+
+    modes: tuple[config.Mode, ...] = ("better", "strict")
+    for mode, way in zip(modes, ("Zero", "Strip"), strict=True):
+        one = sandboxed(text, kata_config({}, enablePeerPods=True), mode=mode)
+        found = origins(one)
+
+        size = ("4", "pod", "Pod team-a/p, resources of its containers")
+        assert found[f"{KATA}default_vcpus"] == size
+        assert found["resources"] == (way, "kataconfig", CONFIG)
+        assert Added("field", "container main.resources", "", CONFIG) in one.added
+        assert Added("field", "spec.resources", "", CONFIG) in one.added
+
+
+def test_identity_and_sandbox_stand_beside_each_other() -> None:
+    one = sandboxed(pod(AWS), kata_config({"defaultVCPUs": 2}))
+    found = origins(one)
+
+    assert found["cwii.dev/aws-role-arn"] == (AWS["cwii.dev/aws-role-arn"], "pod", "Pod team-a/p")
+    assert found[f"{KATA}default_vcpus"][2] == CONFIG
+    assert Added("container main env", "AWS_ROLE_ARN", "aws") in one.added
+
+
+def test_the_json_form_of_a_sandbox_names_its_objects() -> None:
+    data = json.loads(json.dumps(explain.as_json([sandboxed(pod({}), kata_config({"defaultVCPUs": 2}))])))[0]
+
+    assert {key: value for key, value in data["values"][0].items() if key != "shadowed"} == {
+        "key": "runtimeClassName",
+        "value": "kata",
+        "level": "kataconfig",
+        "from": CONFIG,
+    }
+    assert {
+        "where": "field", "name": "spec.runtimeClassName", "provider": "", "from": CONFIG,
+    } in data["added"]  # fmt: skip
 
 
 def test_the_json_form_is_plain_data() -> None:

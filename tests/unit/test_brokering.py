@@ -11,7 +11,12 @@ import pytest
 from vestibule.core.kinds import brokering
 from vestibule.core.kinds.credentials import Cloud, CredentialsRequest
 
-AZURE: dict[str, Any] = {"azureClientID": "c", "azureTenantID": "t", "azureRegion": "r", "azureSubscriptionID": "s"}
+AZURE: dict[str, Any] = {
+    "azureClientID": "c",
+    "azureTenantID": "t",
+    "azureRegion": "r",
+    "azureSubscriptionID": "s",
+}
 
 
 def broker(

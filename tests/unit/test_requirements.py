@@ -5,17 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.test_sandbox import ACCOUNT, INITDATA, INJECT, PREFIX, ask, kata, namespace, pod
-from tests.vectors import case
+from tests.unit.test_sandbox import ACCOUNT, INITDATA, INJECT, PREFIX, ask, kata, namespace, pod, said
+from vestibule.core.kinds import config
 from vestibule.core.kinds import kata as kinds
-from vestibule.core.mutation.sandbox import registration
 from vestibule.core.mutation.sandbox.world import World
+from vestibule.core.native import sandboxes
 
 Json = dict[str, Any]
-
-
-def said(answer: case.Answer) -> Json:
-    return dict(answer.pod["metadata"].get("annotations") or {})
 
 
 def rules(*rules_: Json) -> Json:
@@ -116,9 +112,8 @@ def test_nfr1_pods_that_no_rule_can_concern_are_not_even_decoded() -> None:
 
 
 def test_nfr2_an_outage_can_hurt_only_pods_that_need_us() -> None:
-    wanted = registration.desired(
-        World([kinds.kata_config(kata(INJECT))]), name="00-osc-webhook", namespace="own"
-    )
+    settings = config.parse({"sandbox": {"enabled": True}, "install": {"namespace": "own"}}, "test")
+    wanted = sandboxes.desired(settings, World([kinds.kata_config(kata(INJECT))]))
     assert wanted is not None
     first, second = wanted["webhooks"]
 

@@ -80,6 +80,12 @@ def ask(one: Json, *objects: Json, **settings: Any) -> case.Answer:
     return answer
 
 
+def said(answer: case.Answer) -> Json:
+    """The annotations of the pod, but for what we leave there for ourselves."""
+    found = answer.pod["metadata"].get("annotations") or {}
+    return {key: value for key, value in found.items() if not key.startswith("vestibule.dev/")}
+
+
 INJECT = {
     "runtimeClassInjection": {"enabled": True, "namespaceSelector": {"matchLabels": {"sandboxed": "true"}}}
 }
@@ -91,7 +97,7 @@ def test_identity_and_sandbox_are_one_patch_and_quiet_together() -> None:
     )
 
     assert answer.pod["spec"]["runtimeClassName"] == "kata"
-    assert answer.pod["metadata"]["annotations"] == {
+    assert said(answer) == {
         "cwii.dev/injected": "aws",
         f"{PREFIX}default_vcpus": "2",
     }
@@ -139,7 +145,7 @@ def test_memory_overhead_is_not_written_where_no_profile_takes_it() -> None:
     assert plain.operations == []
     assert any("memoryOverheadMB is not passed on" in warning for warning in plain.response["warnings"])
     for answer in (taken, strict):
-        assert answer.pod["metadata"]["annotations"] == {f"{PREFIX}memory_overhead": "512"}
+        assert said(answer) == {f"{PREFIX}memory_overhead": "512"}
 
 
 def test_peer_pods_get_zeros_that_survive_quotas() -> None:
@@ -156,7 +162,7 @@ def test_peer_pods_get_zeros_that_survive_quotas() -> None:
     slot = {**zero, "kata.peerpods.io/vm": "1"}
     assert answer.pod["spec"]["containers"][0]["resources"] == {"requests": slot, "limits": slot}
     assert answer.pod["spec"]["initContainers"][0]["resources"] == {"requests": zero, "limits": zero}
-    assert answer.pod["metadata"]["annotations"] == {
+    assert said(answer) == {
         f"{PREFIX}default_vcpus": "3",
         f"{PREFIX}default_memory": "1024",
     }
@@ -175,7 +181,7 @@ def test_confidential_namespaces_do_not_take_a_tenants_word(action: str) -> None
     if action == "Refuse":
         assert "(Enforced)" in answer.response["status"]["message"]
     else:
-        assert answer.pod["metadata"]["annotations"] == {
+        assert said(answer) == {
             f"{PREFIX}cc_init_data": INITDATA,
             f"{PREFIX}kernel_params": "",
         }
@@ -194,7 +200,7 @@ def test_initdata_may_stand_in_a_config_map() -> None:
     there = ask(pod("kata-cc"), namespace(), config_, map_)
     gone = ask(pod("kata-cc"), namespace(), config_)
 
-    assert there.pod["metadata"]["annotations"] == {f"{PREFIX}cc_init_data": INITDATA}
+    assert said(there) == {f"{PREFIX}cc_init_data": INITDATA}
     assert "(InitdataNotGzip)" in gone.response["status"]["message"]
 
 
@@ -219,9 +225,7 @@ def test_broken_objects_are_left_out_and_told() -> None:
     supplements.world(settings)
 
     assert list(supplements.problems) == ["OSCWebhookConfig bad: spec.rules[0].match.namespaces[0]"]
-    assert ask(pod("kata"), namespace(), *rules, kata({})).pod["metadata"]["annotations"] == {
-        "x.example/good": "1"
-    }
+    assert said(ask(pod("kata"), namespace(), *rules, kata({}))) == {"x.example/good": "1"}
 
 
 def test_identity_that_is_refused_stays_refused() -> None:

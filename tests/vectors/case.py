@@ -110,10 +110,16 @@ def through(handler: Handler, recorder: Recorder, pod: Json, **request: Any) -> 
     if response.status != 200:
         raise AssertionError(f"HTTP {response.status}: {response.body.decode()}")
     answer = json.loads(response.body)["response"]
-    operations = json.loads(base64.b64decode(answer["patch"])) if "patch" in answer else []
+    operations = operations_of(answer)
     mutated = copy.deepcopy(pod)
     apply.patch(mutated, operations)
     return Answer(answer, recorder.verdicts[-1], operations, mutated, [])
+
+
+def operations_of(response: Json) -> list[Json]:
+    """The patch of a response; empty when it has none."""
+    found: list[Json] = json.loads(base64.b64decode(response["patch"])) if "patch" in response else []
+    return found
 
 
 def cluster_of(objects: list[Json | None], faults: Mapping[str, int] | None = None) -> MemoryCluster:

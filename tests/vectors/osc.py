@@ -1,9 +1,14 @@
-"""The osc family: sandboxes (twice), validation, the webhook configuration, and initdata."""
+"""The osc family: sandboxes (twice), validation, the webhook configuration, and initdata.
+
+``mode`` in a case is ours; without it a case is for ``strict``. So is ``asked`` among what is expected: what
+is kept on a peer pod for a second pass. The mark of the policy is looked at, and not written down in cases.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import copy
+import json
 from typing import Any
 
 from tests.vectors import case, offline
@@ -13,10 +18,12 @@ from vestibule.adapters.cluster.supplements import Supplements
 from vestibule.apps.webhook.handler import Handler
 from vestibule.core.initdata import document, lint, measure
 from vestibule.core.initdata.document import InitdataError
-from vestibule.core.kinds import config, kata
+from vestibule.core.kinds import config, kata, vocabulary
 from vestibule.core.mutation.policy import compile_policy
-from vestibule.core.mutation.sandbox import decision, laying, registration, validation
+from vestibule.core.mutation.sandbox import decision, laying, validation
+from vestibule.core.mutation.sandbox.outcome import Sandbox
 from vestibule.core.mutation.sandbox.world import World
+from vestibule.core.native import sandboxes
 
 Json = dict[str, Any]
 
@@ -55,7 +62,7 @@ def _admission(vector: Json) -> list[str]:
     if vector.get("operation", "CREATE") != "CREATE":
         return [] if expect["changed"] is False else ["only CREATE is mutated"]
 
-    def decide(one: Json) -> tuple[decision.Sandbox, Json]:
+    def decide(one: Json) -> tuple[Sandbox, Json]:
         sandbox = decision.decide(one, namespace["name"], namespace.get("labels") or {}, found)
         return sandbox, laying.applied(one, sandbox)
 
@@ -69,10 +76,16 @@ def _admission(vector: Json) -> list[str]:
     same("allowed", sandbox.refusal is None, expect["allowed"])
     if not expect["allowed"]:
         same("denyReason", sandbox.refusal and sandbox.refusal.code, expect["denyReason"])
-        return problems
+        return problems + _processes(vector, None)
     same("changed", after != pod, expect["changed"])
     same("runtimeClassName", after["spec"].get("runtimeClassName"), expect["runtimeClassName"])
-    same("annotations", after["metadata"].get("annotations") or {}, expect["annotations"])
+    annotations = dict(after["metadata"].get("annotations") or {})
+    if not found.strict:
+        marked = annotations.pop(vocabulary.SANDBOX, None)
+        same("mark", marked, found.digest if expect["changed"] else None)
+        kept = annotations.pop(vocabulary.ASKED, None)
+        same("asked", None if kept is None else json.loads(kept), expect.get("asked"))
+    same("annotations", annotations, expect["annotations"])
     if "labels" in expect:
         same("labels", after["metadata"].get("labels") or {}, expect["labels"])
     same("warnings", sorted({told.code for told in sandbox.told}), sorted(expect.get("warnings", [])))
@@ -89,8 +102,8 @@ def _admission(vector: Json) -> list[str]:
     return problems + _processes(vector, after)
 
 
-def _processes(vector: Json, after: Json) -> list[str]:
-    """The same pod comes out of the handler, twice, and out of a file, twice."""
+def _processes(vector: Json, after: Json | None) -> list[str]:
+    """The same pod, or None for a refusal, comes out of the handler, twice, and out of a file, twice."""
     objects = [
         *(
             {**one, "apiVersion": "kataconfiguration.openshift.io/v1", "kind": "KataConfig"}
@@ -115,6 +128,12 @@ def _processes(vector: Json, after: Json) -> list[str]:
     handler = Handler(lambda: policy, cluster, cluster, cluster, recorder)
     namespace = vector["namespace"]["metadata"]["name"]
     answer = case.through(handler, recorder, vector["pod"], namespace=namespace)
+    if after is None:
+        message, code = answer.response.get("status", {}).get("message", ""), vector["expect"]["denyReason"]
+        return [] if f"({code})" in message else [f"handler: says {message!r}, want ({code}) in it"]
+    told = bool(vector["expect"].get("warnings")) and settings.mode == "better"
+    if bool(answer.response.get("warnings")) != told:
+        return [f"handler: warns {answer.response.get('warnings')}"]
     problems = [] if answer.pod == after else [f"handler: got {answer.pod!r}, want {after!r}"]
     if case.through(handler, recorder, answer.pod, namespace=namespace).operations:
         problems.append("handler: a second pass changed the pod")
@@ -157,14 +176,14 @@ def _validate(vector: Json) -> list[str]:
 
 def _reconcile(vector: Json) -> list[str]:
     expect = vector["expect"]["mutatingWebhookConfiguration"]
-    wanted = registration.desired(world(vector), name="00-vestibule", namespace="vestibule-system")
+    wanted = sandboxes.desired(config.parse({"sandbox": {"enabled": True}}, "vector"), world(vector))
     if not expect["present"]:
         return [] if wanted is None else ["a configuration where none is wanted"]
     if wanted is None:
         return ["no configuration"]
     problems = []
     existing = vector.get("existing")
-    for entry in registration.merged(wanted, existing.get("caBundle", "") if existing else "")["webhooks"]:
+    for entry in sandboxes.merged(wanted, existing.get("caBundle", "") if existing else "")["webhooks"]:
         rule = entry["rules"][0]
         got = {
             "failurePolicy": entry["failurePolicy"],

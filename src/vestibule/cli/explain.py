@@ -65,6 +65,14 @@ _COLOURS = {"inject": "green", "skip": "yellow", "deny": "red"}
 _WORDS = {"inject": "injected", "skip": "not changed", "deny": "refused"}
 
 
+_LONGEST = 200
+"""Characters of a value in a table; initdata has thousands, and ``-o json`` has all of them."""
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}… ({len(value)} characters)"
+
+
 def _show(console: Console, one: Explanation) -> None:
     from rich.text import Text
 
@@ -77,16 +85,19 @@ def _show(console: Console, one: Explanation) -> None:
         console.print(Text(f"  {text}", style=colour), soft_wrap=True)
     if one.values:
         shadowed = [
-            "; ".join(f"{value!r} on {where}" for where, value in found.shadowed) for found in one.values
+            "; ".join(f"{_short(value)!r} on {where}" for where, value in found.shadowed)
+            for found in one.values
         ]
         columns = 4 if any(shadowed) else 3
         rows = [
-            (found.key, found.value, found.object, text)[:columns]
+            (found.key, _short(found.value), found.object, text)[:columns]
             for found, text in zip(one.values, shadowed, strict=True)
         ]
         printer.table(console, ["key", "value", "from", "shadows"][:columns], rows)
     if one.added:
-        printer.table(console, ["added", "name", "cloud"], [tuple(thing) for thing in one.added])
+        columns = 4 if any(thing.origin for thing in one.added) else 3
+        headings = ["added", "name", "cloud", "from"][:columns]
+        printer.table(console, headings, [tuple(thing)[:columns] for thing in one.added])
     if one.missing:
         printer.table(
             console,

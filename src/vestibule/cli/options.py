@@ -66,20 +66,29 @@ def manifests(function: F) -> F:
     namespace = click.option(
         "-n", "--namespace", default="default", show_default=True, help="For objects that name none."
     )
-    cluster = click.option(
-        "--cluster",
-        type=click.Path(path_type=Path),
-        help="Directory of manifests that stands for the cluster: namespaces, ServiceAccounts, workloads.",
+    cluster = _cluster(
+        "Directory of manifests that stands for the cluster: namespaces, ServiceAccounts, workloads."
     )
-    files = click.option(
-        "-f",
-        "--filename",
-        "files",
-        required=True,
-        multiple=True,
-        help="Manifest file, directory, or - for standard input; may be repeated.",
-    )
+    files = _files("Manifest file, directory, or - for standard input; may be repeated.", required=True)
     return files(cluster(kubeconfig(namespace(function))))
+
+
+def sandboxes(function: F) -> F:
+    """``-f`` and ``--cluster`` where only KataConfigs and OSCWebhookConfigs are read from them."""
+    cluster = _cluster("Directory of manifests with the KataConfig and OSCWebhookConfigs of the cluster.")
+    files = _files(
+        "File with a KataConfig or OSCWebhookConfigs, directory, or - for standard input; may be repeated.",
+        required=False,
+    )
+    return files(cluster(kubeconfig(function)))
+
+
+def _cluster(about: str) -> Callable[[F], F]:
+    return click.option("--cluster", type=click.Path(path_type=Path), help=about)
+
+
+def _files(about: str, *, required: bool) -> Callable[[F], F]:
+    return click.option("-f", "--filename", "files", required=required, multiple=True, help=about)
 
 
 def kubeconfig(function: F) -> F:

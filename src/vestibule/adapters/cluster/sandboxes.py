@@ -1,9 +1,13 @@
-"""KataConfigs, OSCWebhookConfigs and RuntimeClasses of a cluster, and initdata that they refer to."""
+"""KataConfigs, OSCWebhookConfigs and RuntimeClasses of a cluster, and initdata that they refer to.
+
+They are several calls, and an administrator may write between two of them: what changed is read again until
+it stands still, so that the policy is one that the cluster really had at some moment.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,6 +19,19 @@ from vestibule.core.mutation.sandbox.world import World
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
+_ATTEMPTS: Final = 8
+"""Times that what changed is read, at most; a read takes some milliseconds, and the next look is near."""
+
+
+class _Read(NamedTuple):
+    """What stood there."""
+
+    configs: list[dict[str, Any]]
+    rules: list[dict[str, Any]]
+    classes: list[dict[str, Any]]
+    initdata: dict[kata.Reference, str]
+    unread: dict[kata.Reference, str]
+    """ConfigMaps that we may not read, and why."""
 
 
 class Sandboxes:
@@ -22,42 +39,63 @@ class Sandboxes:
 
     def __init__(self, cluster: Objects) -> None:
         self._cluster = cluster
-        self._configs: list[dict[str, Any]] = []
-        self._rules: list[dict[str, Any]] = []
-        self._classes: list[dict[str, Any]] = []
-        self._initdata: dict[kata.Reference, str] = {}
+        self._found = _Read([], [], [], {}, {})
 
     def state(self) -> tuple[object, ...]:
         """What was read; equal when nothing changed."""
-        return (self._configs, self._rules, self._classes, self._initdata)
+        return self._found
 
     async def look(self) -> None:
-        """Read everything once; raises as ``Objects`` does, and then nothing has changed."""
+        """Read everything, and what changed until it stands still; raises as ``Objects`` does, or Unavailable
+        when it does not stand still, and then nothing has changed. Initdata that we may not read hits the
+        pods that need it, and nobody else."""
+        found = await self._read()
+        for _ in range(_ATTEMPTS):
+            if found == self._found:
+                return
+            again = await self._read()
+            if again == found:
+                self._found = found
+                return
+            found = again
+        raise errors.Unavailable(f"changed each of {_ATTEMPTS} times that it was read: left as it was")
+
+    async def _read(self) -> _Read:
         configs = await self._cluster.listing(gvk.KATA_CONFIG)
         rules = await self._cluster.listing(gvk.OSC_WEBHOOK_CONFIG)
         classes = await self._cluster.listing(gvk.RUNTIME_CLASS)
         initdata: dict[kata.Reference, str] = {}
+        unread: dict[kata.Reference, str] = {}
         for obj in configs:
-            reference = _reference(_usable(kata.kata_config, obj, {}))
+            made = _usable(kata.kata_config, obj, {})
+            reference = kata.initdata_reference(made) if made else None
             if reference is not None:
-                found = await self._cluster.fetch(gvk.CONFIG_MAP, reference.namespace, reference.name) or {}
-                initdata[reference] = str((found.get("data") or {}).get(reference.key, "")).strip()
-        self._configs, self._rules, self._classes, self._initdata = configs, rules, classes, initdata
+                try:
+                    found = await self._cluster.fetch(gvk.CONFIG_MAP, reference.namespace, reference.name)
+                except errors.Forbidden as error:
+                    found, unread[reference] = None, str(error)
+                initdata[reference] = str(((found or {}).get("data") or {}).get(reference.key, "")).strip()
+        return _Read(configs, rules, classes, initdata, unread)
 
     def world(self, settings: config.Settings, problems: dict[str, str]) -> World:
         """What decides about sandboxes; ``problems`` gets what is left out, and why."""
-        configs = [made for obj in self._configs if (made := self._config(obj, problems)) is not None]
+        configs = [made for obj in self._found.configs if (made := self._config(obj, problems)) is not None]
         for config_ in configs:
             for wrong in validation.kata_config(config_):
                 problems[f"KataConfig {config_.metadata.name}: {wrong.path}"] = wrong.text
-        sets = [one for obj in self._rules if (one := _usable(kata.rule_set, obj, problems)) is not None]
+        for reference, why in self._found.unread.items():
+            place = f"ConfigMap {reference.namespace}/{reference.name}"
+            problems[place] = f"{why}; 'vestibule render' prints the right for the KataConfigs that it sees"
+        sets = [
+            one for obj in self._found.rules if (one := _usable(kata.rule_set, obj, problems)) is not None
+        ]
         mistakes = validation.rule_sets(sets)
         for name, found in mistakes.items():
             for wrong in found:
                 problems[f"OSCWebhookConfig {name}: {wrong.path}"] = f"the object is left out: {wrong.text}"
         classes = [
             known
-            for obj in self._classes
+            for obj in self._found.classes
             if (known := _usable(kata.runtime_class, obj, problems)) is not None
         ]
         return World(
@@ -71,20 +109,15 @@ class Sandboxes:
     def _config(self, obj: Json, problems: dict[str, str]) -> kata.KataConfig | None:
         """A KataConfig with the initdata that it refers to filled in."""
         found = _usable(kata.kata_config, obj, problems)
-        reference = _reference(found)
+        reference = kata.initdata_reference(found) if found else None
         if found is None or reference is None or found.spec is None or found.spec.webhook is None:
             return found
         annotations = found.spec.webhook.annotations
         if annotations is None or annotations.initdata is not None:
             return found
-        filled = msgspec.structs.replace(annotations, initdata=self._initdata.get(reference, ""))
+        filled = msgspec.structs.replace(annotations, initdata=self._found.initdata.get(reference, ""))
         webhook = msgspec.structs.replace(found.spec.webhook, annotations=filled)
         return msgspec.structs.replace(found, spec=msgspec.structs.replace(found.spec, webhook=webhook))
-
-
-def _reference(found: kata.KataConfig | None) -> kata.Reference | None:
-    webhook = found.spec.webhook if found and found.spec else None
-    return webhook.annotations.initdata_from if webhook and webhook.annotations else None
 
 
 def _usable(read: Callable[[Json], T], obj: Json, problems: dict[str, str]) -> T | None:

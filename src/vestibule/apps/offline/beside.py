@@ -25,18 +25,22 @@ def policy(settings: config.Settings, cluster: Any, files: Sequence[File]) -> Po
         for _, obj in entity.flattened(document.value)
         if isinstance(obj, dict) and obj.get("kind") == identitypolicy.KIND
     ]
-    if not isinstance(cluster, DirectoryCluster | MemoryCluster):
-        cluster = MemoryCluster()
-    beside = MemoryCluster(
-        [obj for kind in _BESIDE for obj in cluster.objects(kind)]
-        + [obj for file in files for document in file.documents for obj in _kinds(document.value)]
-    )
-    supplements = Supplements(beside)
+    supplements = Supplements(objects(cluster, files))
     asyncio.run(supplements.look(settings))
     names = {(obj.get("metadata") or {}).get("name") for obj in own}
     there = [obj for obj in supplements.objects if (obj.get("metadata") or {}).get("name") not in names]
     whole = supplements.applied(settings)
     return compile_policy(whole, [*own, *there], supplements.world(whole))
+
+
+def objects(cluster: Any, files: Sequence[File]) -> MemoryCluster:
+    """What stands beside the settings, in a directory and in files; those of the files are stronger."""
+    if not isinstance(cluster, DirectoryCluster | MemoryCluster):
+        cluster = MemoryCluster()
+    return MemoryCluster(
+        [obj for kind in _BESIDE for obj in cluster.objects(kind)]
+        + [obj for file in files for document in file.documents for obj in _kinds(document.value)]
+    )
 
 
 _BESIDE: Final = (

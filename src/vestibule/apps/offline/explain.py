@@ -7,7 +7,7 @@ differ from what the pod would get.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from vestibule.apps.offline.inject import Injected, Result
@@ -37,10 +37,13 @@ class Added(NamedTuple):
     """One thing in the patch."""
 
     where: str
-    """``volume``, ``annotation``, ``init container``, ``container app env``, ``container app mount`` …"""
+    """``volume``, ``annotation``, ``label``, ``init container``, ``container app env``, ``container app
+    mount`` …"""
     name: str
     provider: str
     """``gcp``, ``aws``, ``az``; empty for what belongs to none or to several."""
+    origin: str = ""
+    """The object that a part of a sandbox comes from; parts of an identity come from many."""
 
 
 class Explanation(NamedTuple):
@@ -73,10 +76,18 @@ def _explanation(result: Result) -> Explanation:
         REASONS.get(verdict.reason, verdict.reason),
         verdict.message,
         verdict.values,
-        tuple(added(result.template.pod, result.pod_operations)),
+        tuple(_with_origins(added(result.template.pod, result.pod_operations), verdict.values)),
         verdict.missing,
         verdict.findings,
     )
+
+
+def _with_origins(things: Iterable[Added], values: Sequence[Found]) -> Iterator[Added]:
+    """The things, each with the object whose value it is, where it is one."""
+    named = {found.key: found.object for found in values}
+    for thing in things:
+        keys = {"label": f"label {thing.name}", "annotation": thing.name, "field": thing.name.split(".")[-1]}
+        yield thing._replace(origin=named.get(keys.get(thing.where, ""), ""))
 
 
 def added(pod: Json, operations: list[Json]) -> Iterator[Added]:
@@ -84,17 +95,16 @@ def added(pod: Json, operations: list[Json]) -> Iterator[Added]:
     current = copy.deepcopy(pod)
     for operation in copy.deepcopy(operations):
         apply.patch(current, [operation])
-        steps = pointer.tokens(operation["path"])
-        yield from _things(steps, operation["value"], current)
+        yield from _things(pointer.tokens(operation["path"]), operation.get("value"), current)
 
 
 def _things(steps: list[str], value: Any, pod: Json) -> Iterator[Added]:
     match steps:
-        case ["metadata", "annotations"]:
+        case ["metadata", ("annotations" | "labels") as field]:
             for key in value:
-                yield _added("annotation", key)
-        case ["metadata", "annotations", key]:
-            yield _added("annotation", key)
+                yield _added(field.removesuffix("s"), key)
+        case ["metadata", ("annotations" | "labels") as field, key]:
+            yield _added(field.removesuffix("s"), key)
         case ["spec", ("volumes" | "initContainers" | "containers") as field, *rest] if len(rest) <= 1:
             for thing in value if not rest else [value]:
                 yield _added(_NOUNS[field], thing["name"])
@@ -105,12 +115,14 @@ def _things(steps: list[str], value: Any, pod: Json) -> Iterator[Added]:
             ("env" | "volumeMounts") as what,
             *rest,
         ]:
-            home = f"{_NOUNS[field]} {pod['spec'][field][int(index)]['name']}"
+            home = _container(pod, field, index)
             for thing in value if not rest else [value]:
                 if what == "env":
                     yield _added(f"{home} env", thing["name"])
                 else:
                     yield _added(f"{home} mount", thing["mountPath"], thing["name"])
+        case ["spec", ("initContainers" | "containers") as field, index, "resources"]:
+            yield _added("field", f"{_container(pod, field, index)}.resources")
         case _:
             yield _added("field", ".".join(steps))
 
@@ -157,7 +169,10 @@ def as_json(explanations: list[Explanation]) -> list[Json]:
                 }
                 for found in one.values
             ],
-            "added": [thing._asdict() for thing in one.added],
+            "added": [
+                {"where": thing.where, "name": thing.name, "provider": thing.provider, "from": thing.origin}
+                for thing in one.added
+            ],
             "missing": [
                 {"provider": gap.provider, "keys": list(gap.keys), "advice": gap.advice}
                 for gap in one.missing

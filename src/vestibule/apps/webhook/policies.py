@@ -1,21 +1,36 @@
 """Holds the current policy and swaps it in one assignment, so that a request sees the old one or the
-new, never both."""
+new, never both.
+
+A pod is more than one request: the API server asks again about what others changed. So what was said about
+sandboxes a moment ago is kept, and pods that were begun with it are finished with it.
+"""
 
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
+from typing import Final
 
 from vestibule.adapters.cluster.supplements import Supplements
 from vestibule.adapters.settingsfile import Watched
 from vestibule.core.mutation.policy import Policy, compile_policy
+from vestibule.core.mutation.sandbox.world import World
 
 logger = logging.getLogger(__name__)
+MOMENT: Final = 60.0
+"""Seconds for which pods are finished with what they were begun with: the API server gives a request as
+long."""
 
 
 class Policies:
     """The policy in force, kept in step with the settings file and what stands beside it."""
 
-    def __init__(self, watched: Watched, supplements: Supplements) -> None:
+    def __init__(
+        self, watched: Watched, supplements: Supplements, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._earlier: list[tuple[float, World]] = []
         self._watched = watched
         self._supplements = supplements
         self._policy = compile_policy(watched.settings)
@@ -42,6 +57,7 @@ class Policies:
 
     def check(self) -> None:
         """Look at the file once; take it up when it has changed and is good."""
+        self._forget()
         before = self._watched.error
         if self._watched.check():
             self._compile()
@@ -59,10 +75,20 @@ class Policies:
             logger.info("policy taken up")
 
     def _compile(self) -> None:
-        before = self._policy.broken
+        before, old = self._policy.broken, self._policy.sandbox
         settings = self._supplements.applied(self._watched.settings)
         world = self._supplements.world(settings)
+        if old is not None:
+            self._earlier.append((self._clock() + MOMENT, old))
         self._policy = compile_policy(settings, self._supplements.objects, world)
+        self._forget()
         for problem in self._policy.broken:
             if problem not in before:
                 logger.warning("left out", extra={"place": problem.place, "problem": str(problem)})
+
+    def _forget(self) -> None:
+        """What is older than a moment: a pod that names it gets what is in force."""
+        now = self._clock()
+        self._earlier = [(until, world) for until, world in self._earlier if until > now]
+        if self._policy.sandbox is not None:
+            self._policy.sandbox.earlier = {world.digest: world for _, world in self._earlier}

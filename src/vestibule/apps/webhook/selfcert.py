@@ -1,10 +1,10 @@
 """Our own certificate: kept in a Secret, renewed by the leader, served by every replica, trusted through
-the caBundle.
+the caBundles of our registrations.
 
 Every replica reads the Secret and lays the pair out as the kubelet would, where the certificate watcher
-finds it. The leader alone decides (``core/pki/rotation``) and writes: first the Secret, then the caBundle,
-and a new CA signs only after the caBundle has been seen to hold it. Needs no right but get and update of
-one Secret and one Lease, and get and patch of one webhook configuration, all by name.
+finds it. The leader alone decides (``core/pki/rotation``) and writes: first the Secret, then the caBundles,
+and a new CA signs only after every caBundle has been seen to hold it. Needs no right but get and update of
+one Secret and one Lease, and get and patch of the registrations, all by name.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from vestibule import errors
 from vestibule.adapters.cluster import calls, client
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.lease import Elector
+from vestibule.apps.webhook import registrations
+from vestibule.apps.webhook.registrations import Registrations
 from vestibule.core.kinds import config, text
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.pki import authority, rotation
@@ -33,15 +35,12 @@ from vestibule.core.pki.leaf import Pair
 logger = logging.getLogger(__name__)
 
 SECRET: Final = Kind("", "v1", "Secret", "secrets")
-CONFIGURATION: Final = Kind(
-    "admissionregistration.k8s.io",
-    "v1",
-    "MutatingWebhookConfiguration",
-    "mutatingwebhookconfigurations",
-    namespaced=False,
-)
 _LOOK_SECONDS: Final = 2.0
 Json = dict[str, Any]
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
 
 class SelfCertificate:
@@ -55,10 +54,10 @@ class SelfCertificate:
         *,
         namespace: str,
         secret: str,
-        configuration: str,
+        registrations: Registrations,
         names: Sequence[str],
         lives: rotation.Lives | None = None,
-        now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+        now: Callable[[], datetime.datetime] = _now,
         look_seconds: float = _LOOK_SECONDS,
     ) -> None:
         self._client = client
@@ -66,7 +65,7 @@ class SelfCertificate:
         self._directory = directory
         self._namespace = namespace
         self._secret = secret
-        self._configuration = configuration
+        self._registrations = registrations
         self._names = tuple(names)
         self._lives = lives or rotation.Lives()
         self._now = now
@@ -77,6 +76,8 @@ class SelfCertificate:
         """Set when a pair lies in the directory."""
         self.error = ""
         """Why the last look failed; empty when it did not."""
+        self.unkept = ""
+        """Why some registrations could not be read or written; empty when all could."""
 
     async def run(self) -> None:
         """Stand for election, look, lay out, and lead where we are leader; for ever."""
@@ -104,8 +105,8 @@ class SelfCertificate:
             self._lay(kept.leaf)
 
     async def _lead(self, secret: Json, kept: rotation.Kept | None) -> rotation.Kept:
-        configuration = await self._get(CONFIGURATION, "", self._configuration)
-        wanted = rotation.next_state(kept, _trusted(configuration), self._names, self._now(), self._lives)
+        seen = await self._registrations.look()
+        wanted = rotation.next_state(kept, seen.trusted, self._names, self._now(), self._lives)
         if wanted is not kept:
             if not self._elector.leading:  # the fence: time may have passed since we looked
                 raise errors.Unavailable("leadership was lost before the Secret was written")
@@ -113,28 +114,15 @@ class SelfCertificate:
                 calls.replace(SECRET, {**secret, "data": _data(wanted)}), f"Secret {self._secret}"
             )
             logger.info("certificate renewed", extra={"authorities": len(wanted.bundle)})
-        await self._publish(configuration, wanted)
+        self._tell((*seen.problems, *await self._registrations.publish(seen, wanted.bundle)))
         return wanted
 
-    async def _publish(self, configuration: Json, kept: rotation.Kept) -> None:
-        """Let the API server trust every CA of the bundle."""
-        bundle = base64.b64encode("".join(kept.bundle).encode()).decode()
-        stale = [
-            index
-            for index, hook in enumerate(configuration.get("webhooks") or [])
-            if hook["clientConfig"].get("caBundle") != bundle
-        ]
-        if not stale:
-            return
-        version = configuration["metadata"]["resourceVersion"]
-        operations: list[Json] = [{"op": "test", "path": "/metadata/resourceVersion", "value": version}]
-        operations += [
-            {"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": bundle}
-            for index in stale
-        ]
-        call = calls.json_patch(CONFIGURATION, "", self._configuration, operations)
-        await self._send(call, f"MutatingWebhookConfiguration {self._configuration}")
-        logger.info("trust published", extra={"authorities": len(kept.bundle)})
+    def _tell(self, problems: Sequence[str]) -> None:
+        """Say once what keeps registrations from trusting us; the others are kept meanwhile."""
+        text = "; ".join(problems)
+        if text and text != self.unkept:
+            logger.warning("registration not looked after", extra={"error": text})
+        self.unkept = text
 
     async def _get(self, kind: Kind, namespace: str, name: str) -> Json:
         answer = await self._client.send(calls.get(kind, namespace, name))
@@ -183,7 +171,15 @@ class SelfCertificate:
             old.rmdir()
 
 
-def keeper(client: Client, settings: config.Settings, directory: Path, identity: str) -> SelfCertificate:
+def keeper(
+    client: Client,
+    settings: config.Settings,
+    directory: Path,
+    identity: str,
+    *,
+    now: Callable[[], datetime.datetime] = _now,
+    look_seconds: float = _LOOK_SECONDS,
+) -> SelfCertificate:
     """The keeper that the settings ask for."""
     wanted = settings.self_certificate
     namespace = settings.install.namespace
@@ -193,10 +189,24 @@ def keeper(client: Client, settings: config.Settings, directory: Path, identity:
         directory,
         namespace=namespace,
         secret=wanted.secret,
-        configuration=wanted.webhook_configuration or settings.install.name,
+        registrations=Registrations(client, _registrations(settings)),
         names=wanted.names or (f"{settings.install.name}.{namespace}.svc",),
         lives=rotation.Lives(_span(wanted.authority_life), _span(wanted.leaf_life), _span(wanted.overlap)),
+        now=now,
+        look_seconds=look_seconds,
     )
+
+
+def _registrations(settings: config.Settings) -> list[registrations.Name]:
+    """Every registration that the settings name."""
+    wanted = settings.self_certificate
+    mutating, validating = registrations.MUTATING, registrations.VALIDATING
+    names = [
+        registrations.Name(mutating, wanted.webhook_configuration or settings.install.name),
+        registrations.Name(mutating, wanted.sandbox_configuration),
+        registrations.Name(validating, wanted.validating_configuration),
+    ]
+    return [one for one in names if one.name]
 
 
 def _span(duration: str) -> datetime.timedelta:
@@ -234,16 +244,3 @@ def _data(kept: rotation.Kept) -> dict[str, str]:
     if kept.next_signer is not None:
         text |= {"next-signer.crt": kept.next_signer.certificate, "next-signer.key": kept.next_signer.key}
     return {key: base64.b64encode(value.encode()).decode() for key, value in text.items()}
-
-
-def _trusted(configuration: Json) -> list[str]:
-    """The CAs that every webhook of the configuration trusts."""
-    bundles = []
-    for hook in configuration.get("webhooks") or []:
-        try:
-            bundles.append(
-                authority.split(base64.b64decode(hook["clientConfig"].get("caBundle") or "").decode())
-            )
-        except ValueError:
-            bundles.append([])
-    return [ca for ca in (bundles[0] if bundles else []) if all(ca in bundle for bundle in bundles)]

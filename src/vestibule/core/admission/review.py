@@ -8,7 +8,7 @@ never looked at in full. The pod is never encoded again: the answer is a patch.
 from __future__ import annotations
 
 import functools
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -128,12 +128,6 @@ class Review(_Wire):
 
     request: Request
     api_version: str
-
-
-def pod_json(body: bytes) -> dict[str, Any]:
-    """The whole pod of a review that was decoded before, for those who need all of it."""
-    found: dict[str, Any] = msgspec.json.decode(body)["request"]["object"]
-    return found
 
 
 def labels(pod: Pod) -> dict[str, str] | None:

@@ -7,7 +7,7 @@ policy decides about it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -85,6 +85,8 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     effects: tuple[Effect, ...] = ()
     reason: str = ""
     """Why nothing was done, in one word for metrics and the audit line."""
+    besides: Callable[[], tuple[Found, ...]] = tuple
+    """What was resolved besides identities."""
 
     @property
     def patch(self) -> bytes:
@@ -99,7 +101,7 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     @property
     def values(self) -> tuple[Found, ...]:
         """Every key that was resolved, with the objects named; made on demand, since only people ask."""
-        return tuple(
+        found = tuple(
             Found(
                 origin.key,
                 origin.value,
@@ -109,6 +111,7 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
             )
             for origin in self.origins
         )
+        return (*found, *self.besides())
 
 
 def skipped(reason: str, **details: Any) -> Verdict:

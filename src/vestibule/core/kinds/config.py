@@ -191,6 +191,12 @@ class SelfCertificate(Section, frozen=True):
     may be empty."""
     webhook_configuration: str = ""
     """Name of the MutatingWebhookConfiguration whose caBundle we keep."""
+    sandbox_configuration: str = ""
+    """Name of the one for sandboxes, whose caBundle we keep, too; empty: there is none. It need not exist
+    yet."""
+    validating_configuration: str = ""
+    """Name of the ValidatingWebhookConfiguration, whose caBundle we keep, too; empty: there is none. It need
+    not exist yet."""
     lease: str = ""
     """Name of the Lease by which replicas elect who renews."""
     names: tuple[str, ...] = ()

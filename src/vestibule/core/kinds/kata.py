@@ -177,6 +177,12 @@ class Class(_Part, frozen=True):
         return (self.scheduling or {}).get("nodeSelector") or {}
 
 
+def initdata_reference(config: KataConfig) -> Reference | None:
+    """The ConfigMap that its initdata comes from."""
+    webhook = config.spec.webhook if config.spec else None
+    return webhook.annotations.initdata_from if webhook and webhook.annotations else None
+
+
 def kata_config(obj: Mapping[str, Any]) -> KataConfig:
     """A KataConfig from decoded data; raises InvalidInput."""
     return _convert(obj, KataConfig, "KataConfig")

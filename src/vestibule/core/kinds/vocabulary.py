@@ -64,7 +64,7 @@ GCP_CREDENTIALS: Final = "cwii.dev/gcp-credentials"
 
 # ── vestibule.dev: what the sandbox stage leaves on a pod for its own next pass ─────────────────────────────
 SANDBOX: Final = "vestibule.dev/sandbox"
-"""The digest of the policy that the pod got its sandbox from; a pod is finished by the policy it began with."""
+"""The digest of the policy that the pod got its sandbox from: it is finished with the one it began with."""
 ASKED: Final = "vestibule.dev/asked"
 """What the containers of a peer pod asked for before that became the size of its machine."""
 LIMIT_RANGER: Final = "kubernetes.io/limit-ranger"

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from vestibule import errors
 from vestibule.core.kinds import vocabulary
 from vestibule.core.kinds.config import Settings
-from vestibule.core.native import install, neighbours
+from vestibule.core.native import install, neighbours, sandboxes
 from vestibule.core.native.observed import Observed, Version, labels, name
 
 Object = dict[str, Any]
@@ -22,6 +22,7 @@ Object = dict[str, Any]
 _MATCH_CONDITIONS: Final = Version(1, 28)
 """The first with ``matchConditions`` switched on (beta)."""
 _CERT_MANAGER: Final = "cert-manager.io/"
+_DEFINITION: Final = "CustomResourceDefinition"
 _ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 
 
@@ -52,8 +53,9 @@ class Adapted(NamedTuple):
 
 def adapt(objects: Sequence[Object], settings: Settings, observed: Observed) -> Adapted:
     """The objects for this cluster; raises InvalidInput with everything that keeps them from it."""
-    served = [thing for thing in objects if _api_kind(thing) in observed.served]
-    absent = [thing for thing in objects if _api_kind(thing) not in observed.served]
+    wanted, definitions = _without_definitions(objects, observed)
+    served = [thing for thing in wanted if _api_kind(thing) in observed.served]
+    absent = [thing for thing in wanted if _api_kind(thing) not in observed.served]
     problems = [*_cannot(absent, observed), *_foreign(served, observed)]
     if problems:
         raise errors.InvalidInput(*problems)
@@ -62,6 +64,7 @@ def adapt(objects: Sequence[Object], settings: Settings, observed: Observed) -> 
         kept,
         [
             *(_left_out(thing, observed) for thing in absent),
+            *definitions,
             *conditions,
             *_service_ca(settings, observed),
             *_namespace(served, observed),
@@ -93,6 +96,25 @@ def _cannot(absent: Sequence[Object], observed: Observed) -> Iterator[errors.Pro
             f"is {thing['apiVersion']}, and the cluster (Kubernetes {observed.version}) does not serve that "
             f"{thing['kind']}; want one that does",
         )
+
+
+def _without_definitions(objects: Sequence[Object], observed: Observed) -> tuple[list[Object], list[str]]:
+    """Definitions that somebody else brought stay theirs: the operator of the sandboxes brings KataConfig."""
+    theirs = {
+        thing["metadata"]["name"]
+        for thing in observed.found
+        if thing["kind"] == _DEFINITION and labels(thing).get(vocabulary.MANAGED_BY) != install.OWNER
+    }
+    kept, warnings = [], []
+    for thing in objects:
+        if thing["kind"] == _DEFINITION and thing["metadata"]["name"] in theirs:
+            warnings.append(
+                f"{name(thing)}: left out, it exists and is not ours: fields that its schema does not know, "
+                "such as spec.webhook, are dropped by the API server"
+            )
+        else:
+            kept.append(thing)
+    return kept, warnings
 
 
 def _foreign(objects: Sequence[Object], observed: Observed) -> Iterator[errors.Problem]:
@@ -127,6 +149,13 @@ def _without_conditions(
     kept: list[Object] = []
     warnings: list[str] = []
     for thing in objects:
+        if thing["metadata"]["name"] == sandboxes.name(settings):
+            warnings.append(
+                f"{name(thing)}: left out, Kubernetes {observed.version} does not know matchConditions, want "
+                f"{_MATCH_CONDITIONS} or newer: without them it would send every pod; sandboxes are given to "
+                f"the pods that MutatingWebhookConfiguration {settings.install.name} sends"
+            )
+            continue
         changed = copy.deepcopy(thing)
         for webhook in changed.get("webhooks") or ():
             conditions = [str(condition["name"]) for condition in webhook.pop("matchConditions", ())]

@@ -7,45 +7,41 @@ us: a call costs the API server more than it costs the webhook.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from typing import Any, Final
 
 from vestibule.core.kinds import vocabulary
 from vestibule.core.kinds.config import Settings
 
 Object = dict[str, Any]
-_API: Final = "admissionregistration.k8s.io/v1"
+API: Final = "admissionregistration.k8s.io/v1"
 WEBHOOK_NAME: Final = "pods.vestibule.dev"
 ALWAYS_OUT: Final = ("kube-system", "kube-node-lease")
 """Namespaces no setting brings in."""
+PODS_AT_CREATE: Final[Object] = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE"],
+    "resources": ["pods"],
+    "scope": "Namespaced",
+}
 
 
-def webhook_configuration(settings: Settings) -> Object:
-    """The MutatingWebhookConfiguration."""
+def webhook_configuration(settings: Settings, conditions: Sequence[dict[str, str]] = ()) -> Object:
+    """The MutatingWebhookConfiguration; ``conditions`` leave out what another one sends."""
     install, webhook = settings.install, settings.webhook
-    client: Object = {
-        "service": {"name": install.name, "namespace": install.namespace, "path": "/mutate", "port": 443}
-    }
-    if install.ca_bundle:
-        client["caBundle"] = install.ca_bundle
     entry: Object = {
         "name": WEBHOOK_NAME,
         "admissionReviewVersions": ["v1"],
-        "clientConfig": client,
+        "clientConfig": client_config(settings, "/mutate"),
         "failurePolicy": webhook.failure_policy,
-        "matchConditions": match_conditions(settings),
+        "matchConditions": [*match_conditions(settings), *conditions],
         "matchPolicy": "Equivalent",
         "namespaceSelector": _namespace_selector(settings),
         "reinvocationPolicy": webhook.reinvocation_policy,
-        "rules": [
-            {
-                "apiGroups": [""],
-                "apiVersions": ["v1"],
-                "operations": ["CREATE"],
-                "resources": ["pods"],
-                "scope": "Namespaced",
-            }
-        ],
-        "sideEffects": "NoneOnDryRun" if settings.gcp.enabled and settings.config_map_writes else "None",
+        "rules": [copy.deepcopy(PODS_AT_CREATE)],
+        "sideEffects": side_effects(settings),
         "timeoutSeconds": webhook.timeout_seconds,
     }
     wanted = dict(webhook.object_selector)
@@ -54,13 +50,30 @@ def webhook_configuration(settings: Settings) -> Object:
     if wanted:
         entry["objectSelector"] = {"matchLabels": dict(sorted(wanted.items()))}
     meta: Object = {"name": install.name}
-    annotations = _ca_injection(settings)
+    annotations = ca_injection(settings)
     if annotations:
         meta["annotations"] = annotations
-    return {"apiVersion": _API, "kind": "MutatingWebhookConfiguration", "metadata": meta, "webhooks": [entry]}
+    return {"apiVersion": API, "kind": "MutatingWebhookConfiguration", "metadata": meta, "webhooks": [entry]}
 
 
-def _ca_injection(settings: Settings) -> dict[str, str]:
+def client_config(settings: Settings, path: str) -> Object:
+    """Where the API server finds us, and the CA it should trust where that is given."""
+    install = settings.install
+    client: Object = {
+        "service": {"name": install.name, "namespace": install.namespace, "path": path, "port": 443}
+    }
+    if install.ca_bundle:
+        client["caBundle"] = install.ca_bundle
+    return client
+
+
+def side_effects(settings: Settings) -> str:
+    """What a call does besides answering."""
+    return "NoneOnDryRun" if settings.gcp.enabled and settings.config_map_writes else "None"
+
+
+def ca_injection(settings: Settings) -> dict[str, str]:
+    """Annotations by which somebody else puts the CA into a registration; none where it is given or ours."""
     install = settings.install
     if install.ca_bundle:
         return {}
@@ -71,9 +84,14 @@ def _ca_injection(settings: Settings) -> dict[str, str]:
     return {"service.beta.openshift.io/inject-cabundle": "true"}
 
 
-def _namespace_selector(settings: Settings) -> Object:
+def exact_out(settings: Settings) -> list[str]:
+    """Namespaces that are left out by name."""
     exact = {name for name in settings.exclude.namespaces if "*" not in name}
-    out = sorted({*exact, *ALWAYS_OUT, settings.install.namespace})
+    return sorted({*exact, *ALWAYS_OUT, settings.install.namespace})
+
+
+def _namespace_selector(settings: Settings) -> Object:
+    out = exact_out(settings)
     selector: Object = {
         "matchExpressions": [{"key": vocabulary.NAMESPACE_NAME_LABEL, "operator": "NotIn", "values": out}]
     }
@@ -119,15 +137,10 @@ def validating_configuration(settings: Settings) -> Object:
     """KataConfigs and OSCWebhookConfigs are looked at before they are stored. While we are down they pass:
     what is broken is left out by the webhook all the same."""
     install = settings.install
-    client: Object = {
-        "service": {"name": install.name, "namespace": install.namespace, "path": "/validate", "port": 443}
-    }
-    if install.ca_bundle:
-        client["caBundle"] = install.ca_bundle
     entry: Object = {
         "name": "sandboxes.vestibule.dev",
         "admissionReviewVersions": ["v1"],
-        "clientConfig": client,
+        "clientConfig": client_config(settings, "/validate"),
         "failurePolicy": "Ignore",
         "matchPolicy": "Equivalent",
         "rules": [
@@ -143,11 +156,11 @@ def validating_configuration(settings: Settings) -> Object:
         "timeoutSeconds": settings.webhook.timeout_seconds,
     }
     meta: Object = {"name": install.name}
-    annotations = _ca_injection(settings)
+    annotations = ca_injection(settings)
     if annotations:
         meta["annotations"] = annotations
     return {
-        "apiVersion": _API,
+        "apiVersion": API,
         "kind": "ValidatingWebhookConfiguration",
         "metadata": meta,
         "webhooks": [entry],
@@ -186,7 +199,7 @@ def guard(settings: Settings) -> list[Object]:
         }
     ]
     policy = {
-        "apiVersion": _API,
+        "apiVersion": API,
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": name},
         "spec": {
@@ -207,7 +220,7 @@ def guard(settings: Settings) -> list[Object]:
         },
     }
     binding = {
-        "apiVersion": _API,
+        "apiVersion": API,
         "kind": "ValidatingAdmissionPolicyBinding",
         "metadata": {"name": name},
         "spec": {"policyName": name, "validationActions": ["Deny"]},

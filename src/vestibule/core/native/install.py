@@ -14,16 +14,19 @@ import msgspec
 from vestibule import errors
 from vestibule.core.kinds import vocabulary
 from vestibule.core.kinds.config import Settings
-from vestibule.core.native import admission, crds, rbac, workload
+from vestibule.core.mutation.sandbox.world import World
+from vestibule.core.native import admission, crds, rbac, sandboxes, workload
 
 Object = dict[str, Any]
 OWNER: Final = "vestibule"
 """What the managed-by label of our objects says."""
 
 
-def objects(settings: Settings) -> list[Object]:
-    """All objects; raises InvalidSettings when the settings contradict each other."""
+def objects(settings: Settings, found: World | None = None) -> list[Object]:
+    """All objects, given what the cluster says about sandboxes, as far as that is known; raises
+    InvalidSettings when the settings contradict each other."""
     _check(settings)
+    for_sandboxes = sandboxes.desired(settings, found)
     install = settings.install
     certificate: list[Object] = []
     if install.certificate == "cert-manager":
@@ -35,15 +38,13 @@ def objects(settings: Settings) -> list[Object]:
         *([crds.identity_policy()] if settings.identity_policies else []),
         *(crds.sandboxes() if settings.sandbox.enabled else []),
         *rbac.objects(settings),
+        *rbac.initdata(settings, found),
         *([] if install.settings else [_settings_map(settings)]),
         *certificate,
         *workload.objects(settings),
-        admission.webhook_configuration(settings),
-        *(
-            [admission.validating_configuration(settings)]
-            if settings.sandbox.enabled and install.certificate != "self"
-            else []
-        ),
+        admission.webhook_configuration(settings, sandboxes.sent_here(settings, found)),
+        *([for_sandboxes] if for_sandboxes else []),
+        *([admission.validating_configuration(settings)] if settings.sandbox.enabled else []),
         *(admission.guard(settings) if install.guard else []),
     ]
     return [_labelled(thing, install.name) for thing in rendered]
@@ -96,6 +97,11 @@ def _settings_map(settings: Settings) -> Object:
             "lease": name,
             "names": [f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local"],
         }
+        if settings.sandbox.enabled:
+            data["selfCertificate"] |= {
+                "sandboxConfiguration": sandboxes.name(settings),
+                "validatingConfiguration": name,
+            }
     if settings.install.namespace != type(settings.install)().namespace:
         data["install"] = {"namespace": settings.install.namespace}
     text = msgspec.json.format(msgspec.json.encode(data, order="sorted"), indent=2).decode()

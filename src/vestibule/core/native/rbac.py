@@ -7,6 +7,8 @@ from typing import Any
 
 from vestibule.core.kinds import gvk
 from vestibule.core.kinds.config import Settings
+from vestibule.core.mutation.sandbox.world import World
+from vestibule.core.native import sandboxes
 
 Object = dict[str, Any]
 _API = "rbac.authorization.k8s.io/v1"
@@ -61,13 +63,11 @@ def _own_certificate(settings: Settings) -> tuple[list[Object], list[Object]]:
     name = settings.install.name
     if settings.install.certificate != "self":
         return [], []
-    configuration = {
-        "apiGroups": ["admissionregistration.k8s.io"],
-        "resources": ["mutatingwebhookconfigurations"],
-        "resourceNames": [name],
-        "verbs": ["get", "patch"],
-    }
-    return [configuration], [
+    beside = [sandboxes.name(settings)] if settings.sandbox.enabled else []
+    registrations = [_registration("mutatingwebhookconfigurations", name, *beside)]
+    if settings.sandbox.enabled:
+        registrations.append(_registration("validatingwebhookconfigurations", name))
+    return registrations, [
         {
             "apiGroups": [""],
             "resources": ["secrets"],
@@ -81,6 +81,39 @@ def _own_certificate(settings: Settings) -> tuple[list[Object], list[Object]]:
             "verbs": ["get", "update"],
         },
     ]
+
+
+def _registration(resource: str, *names: str) -> Object:
+    return {
+        "apiGroups": ["admissionregistration.k8s.io"],
+        "resources": [resource],
+        "resourceNames": list(names),
+        "verbs": ["get", "patch"],
+    }
+
+
+def initdata(settings: Settings, found: World | None) -> list[Object]:
+    """Roles and bindings for the ConfigMaps with initdata to which KataConfigs refer, each by its name."""
+    name, namespace = settings.install.name, settings.install.namespace
+    subjects = [{"kind": "ServiceAccount", "name": name, "namespace": namespace}]
+    made: list[Object] = []
+    references = found.references if found is not None and settings.sandbox.enabled else ()
+    for where in sorted({reference.namespace for reference in references}):
+        meta = {"name": f"{name}-initdata", "namespace": where}
+        names = sorted({reference.name for reference in references if reference.namespace == where})
+        rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": names, "verbs": ["get"]}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": meta["name"]}
+        made += [
+            {"apiVersion": _API, "kind": "Role", "metadata": meta, "rules": [rule]},
+            {
+                "apiVersion": _API,
+                "kind": "RoleBinding",
+                "metadata": dict(meta),
+                "roleRef": role,
+                "subjects": subjects,
+            },
+        ]
+    return made
 
 
 def objects(settings: Settings) -> list[Object]:

@@ -3,62 +3,43 @@
 Pure: a pod, its namespace's labels and the world in; what to add, what to say, or why not, out. The first who
 writes a key keeps it: the pod itself, then rules, then sizes, then the KataConfig. What cannot be done as
 configured follows the KataConfig's failure policy, and only pods that need it are hit.
+
+The API server asks twice about most pods, and the policy may change in between. So a pod is marked with the
+policy it was begun with, and finished with that one; where only another replica knows it, nothing is added
+but what a tenant could not have declined either.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from vestibule.core.kinds import kata, labels, vocabulary
-from vestibule.core.mutation.sandbox import sizing, world
+from vestibule.core.mutation.sandbox import origins, peers, world
+from vestibule.core.mutation.sandbox.origins import Claims, Place, Said
+from vestibule.core.mutation.sandbox.outcome import Refused, Sandbox, Told
 from vestibule.core.mutation.sandbox.world import World
 
 _ANNOTATION_LIMIT: Final = 262144 - 1024
 """Bytes of all annotations of a pod, less what other plugins may still write."""
+_WIDEST: Final = 4
+"""Bytes of a character at most."""
 Json = Mapping[str, Any]
-
-
-class Told(NamedTuple):
-    """One thing to say; ``code`` is for machines."""
-
-    code: str
-    text: str
-
-
-class Sandbox(NamedTuple):
-    """What a pod gets."""
-
-    runtime_class: str = ""
-    """The class to set; empty: the pod keeps what it has."""
-    annotations: Mapping[str, str] = {}
-    """To set; some may replace what is there."""
-    labels: Mapping[str, str] = {}
-    resources: Mapping[str, tuple[Json, ...]] = {}
-    """``containers`` and ``initContainers`` to the resources each is left with, by position; only where
-    something changes."""
-    drops_pod_resources: bool = False
-    told: tuple[Told, ...] = ()
-    refusal: Told | None = None
-
-
-class _Refused(Exception):
-    def __init__(self, code: str, text: str) -> None:
-        self.told = Told(code, text)
-        super().__init__(text)
 
 
 def decide(pod: Json, namespace: str, namespace_labels: Mapping[str, str], found: World) -> Sandbox:
     """What this pod gets."""
     meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     annotations = meta.get("annotations") or {}
+    found = found.of(annotations.get(vocabulary.SANDBOX))
     if not found.active or found.excluded(namespace):
         return Sandbox()
     if vocabulary.MIRROR_POD in annotations or (spec.get("os") or {}).get("name") == "windows":
         return Sandbox()
     try:
         return _Deciding(meta, spec, namespace, namespace_labels, found).run()
-    except _Refused as refused:
+    except Refused as refused:
         return Sandbox(refusal=refused.told)
 
 
@@ -67,12 +48,17 @@ class _Deciding:
         self, meta: Json, spec: Json, namespace: str, namespace_labels: Mapping[str, str], found: World
     ) -> None:
         self.meta, self.spec, self.namespace, self.world = meta, spec, namespace, found
-        self.namespace_labels = namespace_labels
+        self.area = found.area(namespace, namespace_labels)
         self.existing: Mapping[str, str] = meta.get("annotations") or {}
         self.labels: Mapping[str, str] = meta.get("labels") or {}
         self.told: list[Told] = []
         self.added: dict[str, str] = {}
         self.added_labels: dict[str, str] = {}
+        mark = "" if found.strict else self.existing.get(vocabulary.SANDBOX)
+        self.begun_elsewhere = bool(mark and mark != found.digest and spec.get("runtimeClassName"))
+        """Marked with a policy that is not known here."""
+        self.config = Place("kataconfig", found.name)
+        self.class_claims, self.claims, self.label_claims = Claims(), Claims(), Claims("label ")
 
     def run(self) -> Sandbox:
         had = str(self.spec.get("runtimeClassName") or "")
@@ -83,16 +69,34 @@ class _Deciding:
         if self.world.several:
             self._tell("MultipleKataConfigs", "there are several KataConfigs; the oldest one counts")
         if had:
+            self.class_claims.add(origins.RUNTIME_CLASS, had, origins.POD)
             self._check_reclass(had)
-        self._rules(current)
+        if not self.begun_elsewhere:
+            self._rules(current)
         resources, drops = self._sizes(current)
         self._typed(current)
-        self._enforce(current)
+        enforced = self._enforce(current)
         self._check_enabled(current)
-        self._check_length()
-        return Sandbox(
-            chosen, self.added, self.added_labels, resources, drops, tuple(dict.fromkeys(self.told))
+        if chosen or self.added or self.added_labels or resources or drops:
+            self._mark()
+        self._check_length(enforced=enforced)
+        told = tuple(dict.fromkeys(self.told))
+        said = functools.partial(self._origins, current, sized=bool(resources or drops))
+        return Sandbox(chosen, self.added, self.added_labels, resources, drops, told, origins=said)
+
+    def _origins(self, current: str, *, sized: bool) -> tuple[Said, ...]:
+        resources = Said(origins.RESOURCES, "Zero" if self.world.zeroes else "Strip", self.config)
+        return (
+            *self.class_claims.settled({}, {origins.RUNTIME_CLASS: current}),
+            *self.claims.settled(self.existing, self.added),
+            *self.label_claims.settled(self.labels, self.added_labels),
+            *([resources] if sized else []),
         )
+
+    def _mark(self) -> None:
+        """The original's pods carry no mark."""
+        if not self.world.strict and not self.begun_elsewhere:
+            self._put(vocabulary.SANDBOX, self.world.digest, self.config, always=True)
 
     # ── runtime class ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -100,28 +104,27 @@ class _Deciding:
         """The class a pod without one gets; empty: none."""
         wanted = [
             (where, rule.mutate.runtime_class_name)
-            for where, rule in self.world.rules
+            for where, rule, _ in self.area.rules
             if rule.mutate.runtime_class_name and not rule.match.runtime_classes and self._matches(rule.match)
         ]
         if len({name for _, name in wanted}) > 1:
             self._tell(
                 "RuleConflict", f"{wanted[1][0]} wants another class than {wanted[0][0]}, which counts"
             )
-        if not wanted and self._injected():
-            wanted = [("KataConfig", self.world.webhook.runtime_class_injection.default_runtime_class)]
+        for where, name in wanted:
+            self.class_claims.add(origins.RUNTIME_CLASS, name, Place("rule", where))
+        if self._injected():
+            injected = self.world.webhook.runtime_class_injection.default_runtime_class
+            self.class_claims.add(origins.RUNTIME_CLASS, injected, self.config)
+            wanted = wanted or [("KataConfig", injected)]
         if not wanted:
             return ""
         where, name = wanted[0]
         return name if self._can_have(where, name) else ""
 
     def _injected(self) -> bool:
-        injection = self.world.webhook.runtime_class_injection
-        return (
-            injection.enabled
-            and not world.any_glob(injection.exclude_namespaces, self.namespace)
-            and labels.matches(injection.namespace_selector, self.namespace_labels)
-            and labels.matches(injection.pod_selector, self.labels)
-        )
+        selector = self.world.webhook.runtime_class_injection.pod_selector
+        return self.area.injects and labels.matches(selector, self.labels)
 
     def _can_have(self, where: str, name: str) -> bool:
         """Whether the pod can run in this class; if not, why."""
@@ -154,7 +157,7 @@ class _Deciding:
         return True
 
     def _check_reclass(self, had: str) -> None:
-        for where, rule in self.world.rules:
+        for where, rule, _ in self.area.rules:
             wanted = rule.mutate.runtime_class_name
             if wanted and wanted != had and had in rule.match.runtime_classes and self._matches(rule.match):
                 self._tell(
@@ -166,7 +169,7 @@ class _Deciding:
 
     def _rules(self, current: str) -> None:
         writers: dict[str, str] = {}
-        for where, rule in self.world.rules:
+        for where, rule, _ in self.area.rules:
             reclasses = rule.mutate.runtime_class_name and current in rule.match.runtime_classes
             classes = rule.match.runtime_classes
             if not self._matches(rule.match) or (classes and current not in classes):
@@ -174,8 +177,10 @@ class _Deciding:
             if reclasses and rule.mutate.runtime_class_name != current:
                 continue
             for key, value in rule.mutate.annotations.items():
+                self.claims.add(key, value, Place("rule", where))
                 self._by_rule(where, key, value, self.existing, self.added, writers)
             for key, value in rule.mutate.labels.items():
+                self.label_claims.add(key, value, Place("rule", where))
                 self._by_rule(where, key, value, self.labels, self.added_labels, writers)
 
     def _by_rule(
@@ -198,9 +203,11 @@ class _Deciding:
     def _typed(self, current: str) -> None:
         """What the KataConfig says itself; its own fields before its free ones."""
         annotations = self.world.webhook.annotations
-        if annotations is None or world.any_glob(annotations.exclude_namespaces, self.namespace):
+        if annotations is None or not self.area.annotates:
             return
         always = annotations.overwrite_policy == "Always"
+        if self.begun_elsewhere and not always and not self.area.confidential:
+            return
         typed: dict[str, str] = {}
         if current != kata.REMOTE and self._takes_overhead(current):
             overhead = annotations.memory_overhead_mb
@@ -214,10 +221,10 @@ class _Deciding:
                 self._tell(
                     "CustomShadowedByTyped", f"{key} stands among custom ones and as a field, which counts"
                 )
-            self._put(key, value, always=always)
+            self._put(key, value, self.config, always=always)
         for key, value in annotations.custom.items():
             if key not in typed:
-                self._put(key, value, always=always)
+                self._put(key, value, self.config, always=always)
 
     def _takes_overhead(self, current: str) -> bool:
         """No Kata that exists knows memory_overhead, and one refuses pods that have it."""
@@ -236,13 +243,14 @@ class _Deciding:
         return False
 
     def _initdata(self, annotations: kata.Annotations, typed: dict[str, str], *, always: bool) -> None:
-        key = kata.INITDATA if annotations.initdata_annotation_key == "hypervisor" else kata.LEGACY_INITDATA
+        key = _initdata_key(annotations)
         if key == kata.INITDATA and kata.LEGACY_INITDATA in self.existing:
             self._tell(
                 "LegacyInitdataKey",
                 f"{kata.LEGACY_INITDATA} is what Kata read before 3.20; it does not count",
             )
         if key in self.existing and not always:
+            self.claims.add(key, str(annotations.initdata), self.config)
             return
         error = self.world.initdata_error
         if error is not None:
@@ -250,31 +258,33 @@ class _Deciding:
             return
         typed[key] = str(annotations.initdata)
 
-    def _put(self, key: str, value: str, *, always: bool) -> None:
+    def _put(self, key: str, value: str, place: Place, *, always: bool) -> None:
+        self.claims.add(key, value, place)
         if key in self.added:
             return
         if key not in self.existing or (always and self.existing[key] != value):
             self.added[key] = value
 
-    def _enforce(self, current: str) -> None:
-        """In confidential namespaces a tenant's own word about the guest does not count."""
-        enforce, annotations = self.world.webhook.enforce, self.world.webhook.annotations
-        if annotations is None or not world.any_glob(enforce.namespaces, self.namespace):
-            return
-        if not world.any_glob(annotations.coco_runtime_classes, current):
-            return
-        ours = {kata.INITDATA: annotations.initdata or ""}
-        for key in (*ours, kata.KERNEL_PARAMS):
-            if key not in self.existing or self.existing[key] == ours.get(
-                key, annotations.custom.get(key, "")
-            ):
-                continue
-            if enforce.action == "Refuse":
-                raise _Refused("Enforced", f"{key} may not be set by pods in namespace {self.namespace}")
-            self.added[key] = ours.get(key, annotations.custom.get(key, ""))
+    def _enforce(self, current: str) -> bool:
+        """In confidential namespaces a tenant's own word about the guest does not count; whether something
+        was replaced."""
+        annotations = self.world.webhook.annotations or kata.Annotations()
+        if not self.area.confidential or not world.any_glob(annotations.coco_runtime_classes, current):
+            return False
+        ours = {
+            _initdata_key(annotations): annotations.initdata or "",
+            kata.KERNEL_PARAMS: annotations.custom.get(kata.KERNEL_PARAMS, ""),
+        }
+        wrong = {key: value for key, value in ours.items() if self.existing.get(key, value) != value}
+        for key, value in wrong.items():
+            if self.world.webhook.enforce.action == "Refuse":
+                raise Refused("Enforced", f"{key} may not be set by pods in namespace {self.namespace}")
+            self.added[key] = value
+            self.claims.add(key, value, self.config)
             self._tell(
                 "Enforced", f"{key} of the pod is replaced: namespace {self.namespace} is confidential"
             )
+        return bool(wrong)
 
     def _check_enabled(self, current: str) -> None:
         dropped = [key for key in self.added if not self.world.enabled_on(current, key)]
@@ -288,47 +298,44 @@ class _Deciding:
                 "would have to name them",
             )
 
-    def _check_length(self) -> None:
+    def _check_length(self, *, enforced: bool) -> None:
         after = {**self.existing, **self.added}
+        if _WIDEST * (sum(map(len, after)) + sum(map(len, after.values()))) <= _ANNOTATION_LIMIT:
+            return
         length = sum(len(key.encode()) + len(value.encode()) for key, value in after.items())
         if self.added and length > _ANNOTATION_LIMIT:
             text = f"the pod's annotations would have {length} bytes, and the API server takes 262144"
+            if enforced:  # or a tenant would only have to fill the annotations up
+                raise Refused("AnnotationsTooLong", text)
             if not self._cannot("AnnotationsTooLong", text):
                 self.added.clear()
 
     # ── resources ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _sizes(self, current: str) -> tuple[dict[str, tuple[Json, ...]], bool]:
+    def _sizes(self, current: str) -> tuple[Mapping[str, tuple[Json, ...]], bool]:
         if not self.world.peer_pods or current != kata.REMOTE:
             return {}, False
-        for key, value in sizing.as_annotations(sizing.size(self.spec)).items():
-            self._put(key, value, always=False)
-        resources: dict[str, tuple[Json, ...]] = {}
-        for field in ("containers", "initContainers"):
-            containers = self.spec.get(field) or ()
-            wanted = tuple(
-                sizing.stripped(one, first=field == "containers" and not at, zeroes=self.world.zeroes)
-                for at, one in enumerate(containers)
-            )
-            if wanted != tuple((one.get("resources") or {}) for one in containers):
-                resources[field] = wanted
-        return resources, "resources" in self.spec
+        found = peers.resized(self.spec, self.existing, frozenset(self.added), self.world)
+        for key, value in found.annotations.items():
+            self._put(key, value, origins.SIZES, always=key in found.ours)
+        return found.resources, "resources" in self.spec
 
     # ── common ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _matches(self, match: kata.Match) -> bool:
-        return (
-            (not match.namespaces or world.any_glob(match.namespaces, self.namespace))
-            and labels.matches(match.namespace_selector, self.namespace_labels)
-            and labels.matches(match.pod_selector, self.labels)
-        )
+        """The rest of it; the area has looked at the namespace."""
+        return labels.matches(match.pod_selector, self.labels)
 
     def _cannot(self, code: str, text: str) -> bool:
         """What was configured cannot be done: refused, or told; always False."""
         if self.world.webhook.failure_policy == "Fail":
-            raise _Refused(code, text)
+            raise Refused(code, text)
         self._tell(code, text)
         return False
 
     def _tell(self, code: str, text: str) -> None:
         self.told.append(Told(code, text))
+
+
+def _initdata_key(annotations: kata.Annotations) -> str:
+    return kata.INITDATA if annotations.initdata_annotation_key == "hypervisor" else kata.LEGACY_INITDATA

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vestibule.core.admission import apply, pointer
-from vestibule.core.mutation.sandbox.decision import Sandbox
+from vestibule.core.mutation.sandbox.outcome import Sandbox
 
 Operation = dict[str, Any]
 
@@ -24,7 +24,9 @@ def operations(pod: Mapping[str, Any], sandbox: Sandbox) -> list[Operation]:
         if values and not isinstance(meta.get(field), Mapping):
             found.append(_add(f"/metadata/{field}", dict(values)))
         else:
-            found += [_add(pointer.pointer("metadata", field, key), value) for key, value in values.items()]
+            found += [
+                _add(f"/metadata/{field}/{pointer.escape(key)}", value) for key, value in values.items()
+            ]
     for field, wanted in sandbox.resources.items():
         for position, (container, resources) in enumerate(zip(spec.get(field) or (), wanted, strict=True)):
             has = container.get("resources")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from fractions import Fraction
 from typing import Final
@@ -14,9 +15,10 @@ _SUFFIXES: Final[dict[str, int | Fraction]] = {
 }  # fmt: skip
 
 
-def amount(text: object) -> Fraction | None:
+@functools.lru_cache(1024)
+def amount(text: str) -> Fraction | None:
     """A quantity as Kubernetes writes it; None when it is none."""
-    match = _FORM.fullmatch(str(text)) if isinstance(text, str | int | float) else None
+    match = _FORM.fullmatch(text)
     if match is None:
         return None
     number = Fraction(match[1])

@@ -2,81 +2,84 @@
 is asked for nothing but a slot.
 
 A container counts with the larger of request and limit; containers and sidecars add up, and an init container
-counts together with the sidecars that run by then. Sizes that are already there are kept, so a second pass
-over a pod to which a LimitRange has added defaults changes no size.
+counts together with the sidecars that run by then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from vestibule.core.kinds import kata
-from vestibule.core.mutation.sandbox import quantities
+from vestibule.core.mutation.sandbox import asked, quantities
+from vestibule.core.mutation.sandbox.asked import Asked
 
 _GPU: Final = "nvidia.com/gpu"
 _MIB: Final = 2**20
+KEYS: Final = {"cpu": kata.DEFAULT_VCPUS, "memory": kata.DEFAULT_MEMORY, _GPU: kata.DEFAULT_GPUS}
+"""Resources that make the size of a machine, and the annotations that say it."""
+RESOURCES: Final = tuple(KEYS)
 Container = Mapping[str, Any]
 
 
-class Size(NamedTuple):
-    """What a pod asks for."""
+class Sized(NamedTuple):
+    """The size of a pod's machine, and what it follows from."""
 
-    cpu: Fraction
-    memory: Fraction
-    gpus: Fraction
-
-
-def size(spec: Mapping[str, Any]) -> Size:
-    """The size of a pod's machine."""
-    pod = spec.get("resources") or {}
-    return Size(*(_effective(spec, name, pod) for name in ("cpu", "memory", _GPU)))
+    annotations: Mapping[str, str]
+    """Sizes; nothing asked for, nothing said."""
+    asked: Asked
+    before: Mapping[str, str] | None
+    """The sizes of the earlier pass alone; None when there was none."""
 
 
-def as_annotations(found: Size) -> dict[str, str]:
-    """Sizes as annotations; nothing asked for, nothing said."""
-    said = {
-        kata.DEFAULT_VCPUS: quantities.ceiling(found.cpu),
-        kata.DEFAULT_MEMORY: quantities.ceiling(found.memory / _MIB),
-        kata.DEFAULT_GPUS: quantities.ceiling(found.gpus),
-    }
-    return {key: str(value) for key, value in said.items() if value > 0}
+def sized(spec: Mapping[str, Any], annotations: Mapping[str, str], *, keep: bool) -> Sized:
+    """The size of a pod's machine; ``keep``: with what an earlier pass kept on the pod."""
+    kept = asked.read(annotations) if keep else None
+    found = asked.gather(spec, RESOURCES, annotations, kept)
+    return Sized(_annotations(spec, found), found, None if kept is None else _annotations(spec, kept))
 
 
-def stripped(container: Container, *, first: bool, zeroes: bool) -> dict[str, Any]:
+def stripped(*, first: bool, zeroes: bool) -> dict[str, Any]:
     """The resources a container is left with."""
     wanted: dict[str, dict[str, str]] = {}
     if zeroes:
         wanted = {"requests": {"cpu": "0", "memory": "0"}, "limits": {"cpu": "0", "memory": "0"}}
     if first:
-        for part in ("requests", "limits"):
+        for part in asked.PARTS:
             wanted.setdefault(part, {})[kata.VM_RESOURCE] = "1"
     return wanted
 
 
-def _effective(spec: Mapping[str, Any], name: str, pod: Mapping[str, Any]) -> Fraction:
-    limit = _of(pod, name)
+def _annotations(spec: Mapping[str, Any], found: Asked) -> dict[str, str]:
+    said = {
+        key: quantities.ceiling(_effective(spec, resource, found) / (_MIB if resource == "memory" else 1))
+        for resource, key in KEYS.items()
+    }
+    return {key: str(value) for key, value in said.items() if value > 0}
+
+
+def _effective(spec: Mapping[str, Any], resource: str, found: Asked) -> Fraction:
+    limit = quantities.amount(found.pod.get(resource, ""))
     if limit:
         return limit
-    inits = list(spec.get("initContainers") or ())
-    running = sum((_of(one.get("resources"), name) for one in spec.get("containers") or ()), Fraction())
-    sidecars = Fraction()
-    highest = Fraction()
-    for one in inits:
-        own = _of(one.get("resources"), name)
+
+    def of(container: Container) -> Fraction:
+        written = found.containers.get(asked.name_of(container), _NOTHING).get(resource, "")
+        return quantities.amount(written) or _NONE
+
+    running = sum(filter(None, map(of, spec.get("containers") or ())), _NONE)
+    if not spec.get("initContainers"):
+        return running
+    sidecars = highest = _NONE
+    for one in spec.get("initContainers") or ():
         if one.get("restartPolicy") == "Always":
-            sidecars += own
+            sidecars += of(one)
             highest = max(highest, sidecars)
         else:
-            highest = max(highest, sidecars + own)
+            highest = max(highest, sidecars + of(one))
     return max(highest, running + sidecars)
 
 
-def _of(resources: Any, name: str) -> Fraction:
-    """The larger of request and limit."""
-    found = resources if isinstance(resources, Mapping) else {}
-    parts: Iterable[Any] = ((found.get(part) or {}).get(name) for part in ("requests", "limits"))
-    return max(
-        (quantities.amount(part) or Fraction() for part in parts if part is not None), default=Fraction()
-    )
+_NONE: Final = Fraction()
+_NOTHING: Final[dict[str, str]] = {}

@@ -1,22 +1,23 @@
 """The sandbox stage: after the identity stage, over the pod as that left it, so that both are one patch.
 
-Pods that no rule and no class can concern are told apart by two looks at the decoded review; only the others
-are decoded in full.
+Pods that no rule and no class can concern are told apart by two looks at the decoded review; only of the
+others more is decoded.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 import msgspec
 
-from vestibule.core.admission import apply
-from vestibule.core.admission import review as reviews
 from vestibule.core.admission import verdict as verdicts
 from vestibule.core.admission.patch import Patch
 from vestibule.core.admission.review import Request
 from vestibule.core.mutation.facts import Facts
-from vestibule.core.mutation.sandbox import decision, laying
+from vestibule.core.mutation.sandbox import decision, laying, podparts
+from vestibule.core.mutation.sandbox.origins import Place
+from vestibule.core.mutation.sandbox.outcome import Sandbox
 from vestibule.core.mutation.sandbox.world import World
 
 _FORBIDDEN: Final = 403
@@ -34,11 +35,9 @@ def run(
         facts.namespace
     ):
         return verdict
-    whole = reviews.pod_json(body)
-    if verdict.patch:
-        apply.patch(whole, msgspec.json.decode(verdict.patch))
+    parts = podparts.of(body, verdict.patch)
     labels = next((dict(level.labels.items()) for level in facts.levels if level.kind == "Namespace"), {})
-    sandbox = decision.decide(whole, facts.namespace, labels, found)
+    sandbox = decision.decide(parts, facts.namespace, labels, found)
     who = f"Pod {facts.namespace}/{pod.metadata.name or pod.metadata.generate_name or ''}"
     if sandbox.refusal is not None:
         return verdicts.refused(
@@ -50,15 +49,33 @@ def run(
             missing=verdict.missing,
         )
     told = [verdicts.Finding("warn", f"{who}: {one.text}", who) for one in sandbox.told] if tell else []
-    operations = laying.operations(whole, sandbox)
+    after = msgspec.structs.replace(
+        verdict,
+        findings=(*verdict.findings, *told),
+        levels=verdict.levels or facts.levels,
+        besides=functools.partial(_values, sandbox, who),
+    )
+    operations = laying.operations(parts, sandbox)
     if not operations:
-        return msgspec.structs.replace(verdict, findings=(*verdict.findings, *told)) if told else verdict
+        return after
     ours = msgspec.json.encode(operations)
     joined = verdict.patch[:-1] + b"," + ours[1:] if verdict.patch else ours
-    return msgspec.structs.replace(
-        verdict,
-        outcome="inject",
-        sent=Patch(joined),
-        findings=(*verdict.findings, *told),
-        reason="",
+    return msgspec.structs.replace(after, outcome="inject", sent=Patch(joined), reason="")
+
+
+def _values(sandbox: Sandbox, who: str) -> tuple[verdicts.Found, ...]:
+    """Who said what about the sandbox, with names as people say them."""
+
+    def name(place: Place) -> str:
+        return ", ".join(filter(None, (who, place.name))) if place.level == "pod" else place.name
+
+    return tuple(
+        verdicts.Found(
+            one.key,
+            one.value,
+            one.place.level,
+            name(one.place),
+            tuple((name(place), value) for place, value in one.shadowed),
+        )
+        for one in sandbox.origins()
     )

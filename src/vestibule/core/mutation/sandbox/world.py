@@ -3,22 +3,31 @@
 Settings come from the oldest KataConfig that is not being deleted, classes from all of them; rules come from
 every OSCWebhookConfig, by name and then by position. Without a KataConfig, or with ``enabled: false``, there
 is no world, and pods pass.
+
+What follows from a namespace alone, above all which of many rules can concern its pods, is worked out once
+per namespace and kept: a pod is held against few rules, however many there are.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
+import msgspec
+
 from vestibule.core.initdata import document
 from vestibule.core.initdata.document import InitdataError
-from vestibule.core.kinds import kata
+from vestibule.core.kinds import kata, labels
 from vestibule.core.kinds.kata import Class, KataConfig, Rule, RuleSet, Webhook
 
 ALWAYS_OUT: Final = ("kube-system", "kube-public", "kube-node-lease", "openshift", "openshift-*")
 """Namespaces that no setting brings in."""
+_AREAS: Final = 4096
+"""Namespaces of which it is kept what holds there; at about 0.5 KB some 2 MiB."""
 _GLOB: Final = re.compile(r"[a-z0-9*?]([-a-z0-9*?]*[a-z0-9*?])?")
 
 
@@ -54,6 +63,33 @@ class NamedRule(NamedTuple):
 
     where: str
     rule: Rule
+    heads: tuple[str, ...]
+    """What comes before the first star of its namespaces: most others differ there already."""
+
+
+def _named(where: str, rule: Rule) -> NamedRule:
+    heads = tuple(re.split(r"[*?]", pattern, maxsplit=1)[0] for pattern in rule.match.namespaces)
+    return NamedRule(where, rule, heads)
+
+
+class Area(NamedTuple):
+    """What holds in one namespace, whatever the pod."""
+
+    rules: tuple[NamedRule, ...]
+    """Those that can match there; the pod's own labels and class decide further."""
+    injects: bool
+    """Whether the KataConfig gives classes there."""
+    annotates: bool
+    """Whether the KataConfig's annotations are written there."""
+    confidential: bool
+    """Whether a tenant's own word about the guest does not count there."""
+
+
+def _concerns(named: NamedRule, namespace: str, has: Mapping[str, str]) -> bool:
+    match = named.rule.match
+    if match.namespaces and not (namespace.startswith(named.heads) and any_glob(match.namespaces, namespace)):
+        return False
+    return labels.matches(match.namespace_selector, has)
 
 
 class World:
@@ -74,19 +110,31 @@ class World:
         self.several = len(alive) > 1
         self._config = alive[0] if alive else None
         self.kata_classes = frozenset(name for config in alive for name in config.classes)
+        self.references = tuple(dict.fromkeys(filter(None, map(kata.initdata_reference, configs))))
+        """ConfigMaps with initdata that are read, of every KataConfig."""
         self.classes = classes or {}
         self._out = (*ALWAYS_OUT, own_namespace) if own_namespace else ALWAYS_OUT
         self.rules = tuple(
-            NamedRule(f"OSCWebhookConfig {found.metadata.name}, rule {rule.name}", rule)
+            _named(f"OSCWebhookConfig {found.metadata.name}, rule {rule.name}", rule)
             for found in sorted(rules, key=lambda found: found.metadata.name)
             for rule in found.spec.rules
         )
+        self.earlier: Mapping[str, World] = {}
+        """Worlds of a moment ago by their digests: a pod that was begun in one of them is finished there."""
+        self._area = functools.lru_cache(_AREAS)(self._look_around)
+        self.excluded = functools.lru_cache(_AREAS)(self._excluded)
+        """Whether a namespace is never touched."""
 
     @property
     def webhook(self) -> Webhook:
         """``spec.webhook`` in force."""
         spec = self._config.spec if self._config else None
         return spec.webhook if spec and spec.webhook else Webhook()
+
+    @property
+    def name(self) -> str:
+        """The KataConfig in force, as people say it."""
+        return f"KataConfig {self._config.metadata.name}" if self._config else "KataConfig"
 
     @property
     def active(self) -> bool:
@@ -104,7 +152,42 @@ class World:
     def gives_classes(self) -> bool:
         """Whether a pod without a class may get one."""
         return self.webhook.runtime_class_injection.enabled or any(
-            rule.mutate.runtime_class_name for _, rule in self.rules
+            named.rule.mutate.runtime_class_name for named in self.rules
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """Names this world: the same for the same objects in every replica, and another for others."""
+        spec = self._config.spec if self._config else None
+        said = (
+            (spec.webhook, spec.enable_peer_pods) if spec else None,
+            sorted(self.kata_classes),
+            [(named.where, named.rule) for named in self.rules],
+            {name: found.node_selector for name, found in self.classes.items()},
+        )
+        return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:12]
+
+    def of(self, digest: str | None) -> World:
+        """The world that a pod with this mark was begun in, if that was a moment ago; else this one."""
+        if digest is None or self.strict or digest == self.digest:
+            return self
+        return self.earlier.get(digest, self)
+
+    def area(self, namespace: str, namespace_labels: Mapping[str, str]) -> Area:
+        """What holds in a namespace with these labels."""
+        return self._area(namespace, tuple(namespace_labels.items()))
+
+    def _look_around(self, namespace: str, pairs: tuple[tuple[str, str], ...]) -> Area:
+        has = dict(pairs)
+        webhook = self.webhook
+        injection, annotations = webhook.runtime_class_injection, webhook.annotations
+        return Area(
+            tuple(named for named in self.rules if _concerns(named, namespace, has)),
+            injection.enabled
+            and not any_glob(injection.exclude_namespaces, namespace)
+            and labels.matches(injection.namespace_selector, has),
+            annotations is not None and not any_glob(annotations.exclude_namespaces, namespace),
+            any_glob(webhook.enforce.namespaces, namespace),
         )
 
     @property
@@ -113,8 +196,7 @@ class World:
         mode = self.webhook.resource_mode
         return mode == "Zero" or (not mode and not self.strict)
 
-    def excluded(self, namespace: str) -> bool:
-        """Whether a namespace is never touched."""
+    def _excluded(self, namespace: str) -> bool:
         return any_glob(self._out, namespace)
 
     @cached_property

@@ -1,0 +1,65 @@
+"""What an API server says about the tokens it signs: its discovery document, its keys, and fresh tokens.
+
+Its ordinary client takes JSON alone, and keys are served as another type; so documents are read as a browser
+would, with our own credential. A token lives ten minutes, is looked at and thrown away.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from vestibule import errors
+from vestibule.adapters.cluster import client as clients
+from vestibule.adapters.cluster.access import Access
+from vestibule.adapters.cluster.calls import Call
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.web import fetch
+from vestibule.core.doctor.reading import Reading
+from vestibule.core.oidc import tokens
+from vestibule.core.oidc.tokens import Token
+
+SECONDS: Final = 600
+"""The shortest life that the API server gives."""
+
+
+async def document(access: Access, path: str) -> Reading:
+    """A document of the API server, read as ourselves; the reading says why there is none, if so."""
+    headers = {}
+    try:
+        authorization = await access.credential.authorization()
+    except errors.Unavailable as error:
+        return Reading(access.server + path, error=str(error))
+    if authorization:
+        headers["Authorization"] = authorization
+    options: dict[str, Any] = {}
+    if access.server_name:
+        options["server_hostname"] = access.server_name
+    if access.proxy:
+        options["proxy"] = access.proxy
+    return await fetch.get(access.server + path, access.tls, headers=headers, plain=True, **options)
+
+
+async def token(client: Client, namespace: str, name: str, audience: str) -> Token:
+    """A fresh token of a ServiceAccount. Raises Forbidden when we may not ask for one, NotFound when there is
+    no such account, Unavailable."""
+    path = f"/api/v1/namespaces/{quote(namespace, safe='')}/serviceaccounts/{quote(name, safe='')}/token"
+    body = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"audiences": [audience], "expirationSeconds": SECONDS},
+    }
+    answer = await client.send(Call("POST", path, msgspec.json.encode(body), "application/json"))
+    if answer.status in (401, 403):
+        raise errors.Forbidden("we may not ask for a token")
+    if answer.status == 404:
+        raise errors.NotFound("there is no such ServiceAccount")
+    if answer.status not in (200, 201):
+        raise errors.Unavailable(f"status {answer.status} {clients.message(answer.body)}".rstrip())
+    try:
+        made = msgspec.json.decode(answer.body, type=dict[str, Any])
+        return tokens.parse(str(made["status"]["token"]))
+    except (msgspec.MsgspecError, KeyError, TypeError, tokens.Malformed):
+        raise errors.Unavailable("the answer holds no token") from None

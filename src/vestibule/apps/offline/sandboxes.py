@@ -1,0 +1,74 @@
+"""What directories, files and a live cluster say about sandboxes, for who renders the registration of the
+webhook."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from vestibule import errors
+from vestibule.adapters.cluster.memory import MemoryCluster
+from vestibule.adapters.cluster.ports import Objects
+from vestibule.adapters.cluster.sandboxes import Sandboxes
+from vestibule.core.kinds import gvk
+from vestibule.core.kinds.config import Settings
+from vestibule.core.kinds.gvk import Kind
+from vestibule.core.mutation.sandbox.world import World
+
+
+class Said(NamedTuple):
+    """What is said, as far as it can be used, and what an administrator should know about the rest."""
+
+    world: World | None
+    warnings: list[str]
+
+
+async def look(settings: Settings, own: MemoryCluster, below: Objects | None = None) -> Said:
+    """What ``own`` says, and the cluster below it; an object of ``own`` is stronger than its namesake there.
+
+    Raises Unavailable when the cluster does not answer.
+    """
+    if not settings.sandbox.enabled:
+        names = [str(obj["metadata"]["name"]) for obj in own.objects(gvk.KATA_CONFIG)]
+        return Said(
+            None, [f"KataConfig {name}: not looked at, sandbox.enabled is false, want true" for name in names]
+        )
+    problems: dict[str, str] = {}
+    found = Sandboxes(own if below is None else _Over(own, below))
+    try:
+        await found.look()
+    except errors.Forbidden as error:
+        return Said(None, [f"not looked at: {error}: no registration for sandboxes is printed"])
+    world = found.world(settings, problems)
+    warnings = [f"{place}: {text}" for place, text in problems.items() if not _about_initdata(place)]
+    if world.active and not world.kata_classes:
+        warnings.append(
+            "KataConfig: status.runtimeClasses is empty, want the Kata classes: pods that have one are not "
+            "sent for their sandbox"
+        )
+    return Said(world, warnings)
+
+
+def _about_initdata(place: str) -> bool:
+    """No registration follows from initdata, and who renders may not have it, or may not read it."""
+    return place.startswith("ConfigMap ") or place.endswith("spec.webhook.annotations.initdata")
+
+
+class _Over:
+    """Objects over a cluster."""
+
+    def __init__(self, own: MemoryCluster, below: Objects) -> None:
+        self._own, self._below = own, below
+
+    async def fetch(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+        """See Objects."""
+        return await self._own.fetch(kind, namespace, name) or await self._below.fetch(kind, namespace, name)
+
+    async def listing(self, kind: Kind) -> list[dict[str, Any]]:
+        """See Objects."""
+        both = [*await self._below.listing(kind), *await self._own.listing(kind)]
+        by_name = {str((obj.get("metadata") or {}).get("name")): obj for obj in both}
+        return [by_name[name] for name in sorted(by_name)]
+
+    async def version(self) -> str:
+        """See Objects."""
+        return await self._below.version()

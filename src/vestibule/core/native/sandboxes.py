@@ -1,0 +1,197 @@
+"""How the API server calls us for sandboxes: a configuration of its own, so narrow that an outage cannot hurt
+pods that need no sandbox.
+
+First come entries for pods without a class: one for the KataConfig's injection, and one for the rules that
+share their selectors. The last entry is for pods that have a Kata class; it stands behind the others, sees
+the class that was set there, and so is called again when a later webhook adds containers. Each call does
+identity and sandbox in one patch, so the general registration can leave out what is sent here.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Final
+
+from vestibule.core.kinds import vocabulary
+from vestibule.core.kinds.config import Settings
+from vestibule.core.kinds.labels import Selector
+from vestibule.core.mutation.sandbox.world import ALWAYS_OUT, World
+from vestibule.core.native import admission
+
+Object = dict[str, Any]
+Conditions = list[dict[str, str]]
+_CLASS: Final = "object.spec.runtimeClassName"
+_DOMAIN: Final = "sandbox.vestibule.dev"
+_LONGEST: Final = 5
+"""Seconds that a pod waits for us at most."""
+
+
+def name(settings: Settings) -> str:
+    """Of the configuration. Configurations are called by name, and digits sort before the letters with which
+    the names of the peer-pods webhook's begin: it sees the class that we set."""
+    return f"00-{settings.install.name}-sandbox"
+
+
+def desired(settings: Settings, found: World | None) -> Object | None:
+    """The configuration; None when there should be none."""
+    if found is None or not settings.sandbox.enabled or not found.active:
+        return None
+    entries = [*_for_classes(settings, found), *_for_kata_pods(settings, found)]
+    if not entries:
+        return None
+    meta: Object = {"name": name(settings)}
+    annotations = admission.ca_injection(settings)
+    if annotations:
+        meta["annotations"] = annotations
+    return {
+        "apiVersion": admission.API,
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": meta,
+        "webhooks": entries,
+    }
+
+
+def merged(wanted: Object, ca_bundle: str) -> Object:
+    """What to write: as wanted, with the CA bundle that somebody else keeps."""
+    result = copy.deepcopy(wanted)
+    for entry in result["webhooks"] if ca_bundle else ():
+        entry["clientConfig"]["caBundle"] = ca_bundle
+    return result
+
+
+def sent_here(settings: Settings, found: World | None) -> Conditions:
+    """The condition by which the general registration leaves out pods that this configuration sends.
+
+    Empty when nothing is sent here, or when such pods would pass without the identity for which the general
+    registration would hold them up.
+    """
+    if found is None or desired(settings, found) is None or not found.kata_classes:
+        return []
+    if settings.webhook.failure_policy == "Fail" and found.webhook.failure_policy == "Ignore":
+        return []
+    exact, prefixes = _always_out()
+    names = ", ".join(f"'{one}'" for one in exact)
+    apart = [
+        f"request.namespace in [{names}]",
+        *(f"request.namespace.startsWith('{one}')" for one in prefixes),
+    ]
+    expression = f"!({_in_kata_class(found)}) || {' || '.join(apart)}"
+    return [{"name": "not-sent-for-its-sandbox", "expression": expression}]
+
+
+def _for_classes(settings: Settings, found: World) -> list[Object]:
+    """Entries for pods without a class, one for each pair of selectors."""
+    injection = found.webhook.runtime_class_injection
+    entries = []
+    if injection.enabled:
+        out = _globs("not-excluded-from-classes", "!", injection.exclude_namespaces)
+        entries.append(
+            _entry(settings, found, "class", out, injection.namespace_selector, injection.pod_selector)
+        )
+    chosen: list[tuple[Selector | None, Selector | None, tuple[str, ...]]] = []
+    for named in found.rules:
+        match = named.rule.match
+        if not named.rule.mutate.runtime_class_name or match.runtime_classes:
+            continue
+        for at, (namespaces, pods, globs) in enumerate(chosen):
+            if (namespaces, pods) == (match.namespace_selector, match.pod_selector):
+                both = (*globs, *match.namespaces) if globs and match.namespaces else ()
+                chosen[at] = (namespaces, pods, both)
+                break
+        else:
+            chosen.append((match.namespace_selector, match.pod_selector, match.namespaces))
+    for number, (namespaces, pods, globs) in enumerate(chosen, start=1):
+        inside = _globs("in-a-namespace-of-the-rules", "", globs)
+        entries.append(_entry(settings, found, f"rules-{number}", inside, namespaces, pods))
+    return entries
+
+
+def _for_kata_pods(settings: Settings, found: World) -> list[Object]:
+    if not found.kata_classes:
+        return []
+    condition = {"name": "class", "expression": _in_kata_class(found)}
+    return [_with_conditions(settings, found, "kata", [condition])]
+
+
+def _in_kata_class(found: World) -> str:
+    classes = ", ".join(f"'{one}'" for one in sorted(found.kata_classes))
+    return f"has({_CLASS}) && {_CLASS} in [{classes}]"
+
+
+def _entry(
+    settings: Settings,
+    found: World,
+    entry: str,
+    conditions: Conditions,
+    namespaces: Selector | None,
+    pods: Selector | None,
+) -> Object:
+    """For pods without a class that a selector of namespaces and one of pods choose."""
+    conditions = [{"name": "class", "expression": f"!has({_CLASS})"}, *conditions]
+    made = _with_conditions(settings, found, entry, conditions)
+    if namespaces is not None:
+        more = _selector(namespaces)
+        made["namespaceSelector"]["matchExpressions"] += more.pop("matchExpressions", [])
+        made["namespaceSelector"] |= more
+    if pods is not None and pods != Selector():
+        made["objectSelector"] = _selector(pods)
+    return made
+
+
+def _with_conditions(settings: Settings, found: World, entry: str, conditions: Conditions) -> Object:
+    exact, prefixes = _always_out()
+    out = {*exact, *admission.exact_out(settings)}
+    return {
+        "name": f"{entry}.{_DOMAIN}",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": admission.client_config(settings, "/mutate"),
+        "failurePolicy": found.webhook.failure_policy,
+        "matchConditions": [
+            *conditions,
+            *(
+                {"name": f"not-{one.rstrip('-')}", "expression": f"!request.namespace.startsWith('{one}')"}
+                for one in prefixes
+            ),
+            *admission.match_conditions(settings),
+        ],
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": {
+            "matchExpressions": [
+                {"key": vocabulary.NAMESPACE_NAME_LABEL, "operator": "NotIn", "values": sorted(out)}
+            ]
+        },
+        "reinvocationPolicy": "IfNeeded",
+        "rules": [copy.deepcopy(admission.PODS_AT_CREATE)],
+        "sideEffects": admission.side_effects(settings),
+        "timeoutSeconds": min(_LONGEST, settings.webhook.timeout_seconds),
+    }
+
+
+def _always_out() -> tuple[list[str], list[str]]:
+    """Namespaces that no setting brings in, and the beginnings of others."""
+    exact = sorted(one for one in ALWAYS_OUT if "*" not in one)
+    return exact, sorted(one.rstrip("*") for one in ALWAYS_OUT if one.endswith("*"))
+
+
+def _globs(condition: str, sign: str, globs: Sequence[str]) -> Conditions:
+    """A condition on the name of the namespace; none where nothing is said."""
+    if not globs:
+        return []
+    pattern = "|".join(
+        one.replace(".", "[.]").replace("*", ".*").replace("?", ".") for one in sorted(set(globs))
+    )
+    return [{"name": condition, "expression": f"{sign}request.namespace.matches('^({pattern})$')"}]
+
+
+def _selector(given: Selector) -> Object:
+    """A selector as the API server reads it."""
+    made: Object = {}
+    if given.match_labels:
+        made["matchLabels"] = dict(sorted(given.match_labels.items()))
+    if given.match_expressions:
+        made["matchExpressions"] = [
+            {"key": one.key, "operator": one.operator, **({"values": list(one.values)} if one.values else {})}
+            for one in given.match_expressions
+        ]
+    return made

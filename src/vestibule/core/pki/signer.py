@@ -1,0 +1,52 @@
+"""The key pair that signs ServiceAccount tokens, as PEM text: RSA, which every cloud verifies."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+BITS: Final = 4096
+_EXPONENT: Final = 65_537
+
+
+class Signer(NamedTuple):
+    """A key pair. Whoever has the private half can be any ServiceAccount; it is never shown."""
+
+    private: str
+    """PKCS#1, ``RSA PRIVATE KEY``."""
+    public: str
+    """SubjectPublicKeyInfo, ``PUBLIC KEY``."""
+
+    def __repr__(self) -> str:
+        return "Signer(…)"
+
+
+def new(bits: int = BITS) -> Signer:
+    """A fresh pair."""
+    return _signer(rsa.generate_private_key(_EXPONENT, bits))
+
+
+def of(private: str) -> Signer:
+    """The pair of a private key in PEM, kept as it is written. Raises ValueError when it is no RSA key."""
+    try:
+        key = serialization.load_pem_private_key(private.encode(), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise ValueError("is no private key in PEM without a password") from None
+    if not isinstance(key, rsa.RSAPrivateKey):
+        raise ValueError("is no RSA key")
+    return _signer(key)._replace(private=private)
+
+
+def _signer(key: rsa.RSAPrivateKey) -> Signer:
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return Signer(private.decode(), public.decode())

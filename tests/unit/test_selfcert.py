@@ -1,0 +1,239 @@
+"""The keeper of our own certificate: every registration trusts it, also one that comes later, and no
+CA signs that one of them does not trust."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import datetime
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from vestibule.adapters.cluster.access import Access, Anonymous
+from vestibule.adapters.cluster.client import Client
+from vestibule.apps.webhook import selfcert
+from vestibule.core.admission import apply
+from vestibule.core.kinds import config
+from vestibule.core.pki import authority
+
+Json = dict[str, Any]
+ROOT = "/apis/admissionregistration.k8s.io/v1"
+IDENTITY = f"{ROOT}/mutatingwebhookconfigurations/vestibule"
+SANDBOX = f"{ROOT}/mutatingwebhookconfigurations/00-vestibule-sandbox"
+VALIDATING = f"{ROOT}/validatingwebhookconfigurations/vestibule"
+SECRET = "/api/v1/namespaces/vestibule-system/secrets/vestibule-tls"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/vestibule-system/leases/vestibule"
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+DAY = datetime.timedelta(days=1)
+SETTINGS = config.parse(
+    {
+        "selfCertificate": {
+            "secret": "vestibule-tls",
+            "lease": "vestibule",
+            "webhookConfiguration": "vestibule",
+            "sandboxConfiguration": "00-vestibule-sandbox",
+            "validatingConfiguration": "vestibule",
+        }
+    },
+    "test",
+)
+
+
+class Api:
+    """As much of an API server as the keeper needs: get, put and JSON patch of objects, and faults."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Json] = {}
+        self.faults: dict[tuple[str, str], int] = {}
+        """Method and path to the status that is answered."""
+        self.version = 0
+        for path in (SECRET, LEASE):
+            meta = {"name": path.rpartition("/")[2], "namespace": "vestibule-system"}
+            self.put(path, {"metadata": meta})
+
+    def put(self, path: str, obj: Json) -> Json:
+        self.version += 1
+        self.objects[path] = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self.version)}}
+        return self.objects[path]
+
+    def register(self, path: str, hooks: int = 1) -> None:
+        webhooks = [{"name": f"h{number}.vestibule.dev", "clientConfig": {}} for number in range(hooks)]
+        self.put(path, {"metadata": {"name": path.rpartition("/")[2]}, "webhooks": webhooks})
+
+    def bundles(self, path: str) -> list[list[str]]:
+        """The CAs that each webhook of a registration trusts."""
+        return [
+            authority.split(base64.b64decode(hook["clientConfig"].get("caBundle", "")).decode())
+            for hook in self.objects[path]["webhooks"]
+        ]
+
+    def kept(self, key: str) -> str:
+        """What the Secret holds."""
+        return base64.b64decode(self.objects[SECRET].get("data", {}).get(key, "")).decode()
+
+    async def handle(self, request: web.Request) -> web.Response:
+        fault = self.faults.get((request.method, request.path))
+        found = self.objects.get(request.path)
+        if fault:
+            return web.json_response({"message": "a fault"}, status=fault)
+        if found is None:
+            return web.json_response({"message": "not found"}, status=404)
+        if request.method == "PUT":
+            return web.json_response(self.put(request.path, await request.json()))
+        if request.method == "PATCH":
+            test, *operations = await request.json()
+            if test["value"] != found["metadata"]["resourceVersion"]:
+                return web.json_response({"message": "changed meanwhile"}, status=422)
+            changed = json.loads(json.dumps(found))
+            apply.patch(changed, operations)
+            return web.json_response(self.put(request.path, changed))
+        return web.json_response(found)
+
+
+class Clock:
+    """Time as the test has it."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+
+@contextlib.asynccontextmanager
+async def keeping(api: Api, folder: Path, clock: Clock) -> AsyncIterator[selfcert.SelfCertificate]:
+    """A keeper at work."""
+    app = web.Application()
+    app.router.add_route("*", "/{tail:.*}", api.handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    client = Client(Access(f"http://127.0.0.1:{runner.addresses[0][1]}", None, Anonymous()))
+    keeper = selfcert.keeper(client, SETTINGS, folder, "one", now=lambda: clock.now, look_seconds=0.01)
+    running = asyncio.create_task(keeper.run())
+    try:
+        yield keeper
+    finally:
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+        await client.close()
+        await runner.cleanup()
+
+
+async def until(condition: Callable[[], bool], what: str) -> None:
+    try:
+        async with asyncio.timeout(10):
+            while not condition():  # noqa: ASYNC110 - the fake server has no events
+                await asyncio.sleep(0.005)
+    except TimeoutError:
+        raise AssertionError(f"never: {what}") from None
+
+
+def run(
+    folder: Path, test: Callable[[Api, selfcert.SelfCertificate, Clock], Awaitable[None]], *paths: str
+) -> None:
+    """A test with a keeper at work, and these registrations."""
+    api, clock = Api(), Clock()
+    for path in paths:
+        api.register(path, hooks=2 if path == SANDBOX else 1)
+
+    async def whole() -> None:
+        async with keeping(api, folder, clock) as keeper:
+            await test(api, keeper, clock)
+
+    asyncio.run(whole())
+
+
+def trusts(api: Api, path: str) -> bool:
+    """Whether every webhook of a registration trusts what is kept."""
+    kept = authority.split(api.kept("ca.crt"))
+    return bool(kept) and all(bundle == kept for bundle in api.bundles(path))
+
+
+def test_every_webhook_of_every_registration_trusts_our_ca(tmp_path: Path) -> None:
+    async def test(api: Api, keeper: selfcert.SelfCertificate, clock: Clock) -> None:
+        del clock
+        await until(keeper.first.is_set, "a certificate")
+        await until(
+            lambda: all(trusts(api, path) for path in (IDENTITY, SANDBOX, VALIDATING)), "trust everywhere"
+        )
+        assert len(api.bundles(SANDBOX)) == 2
+        assert (tmp_path / "tls.crt").read_text() == api.kept("tls.crt")
+
+    run(tmp_path, test, IDENTITY, SANDBOX, VALIDATING)
+
+
+def test_a_registration_that_is_not_there_yet_keeps_nobody_from_serving(tmp_path: Path) -> None:
+    async def test(api: Api, keeper: selfcert.SelfCertificate, clock: Clock) -> None:
+        del clock
+        await until(keeper.first.is_set, "a certificate")
+        await until(lambda: trusts(api, IDENTITY), "trust where there is a registration")
+        api.register(SANDBOX, hooks=2)
+        await until(lambda: trusts(api, SANDBOX), "trust where one came later")
+        assert (keeper.error, keeper.unkept) == ("", "")
+
+    run(tmp_path, test, IDENTITY)
+
+
+def test_without_any_registration_there_is_a_certificate_all_the_same(tmp_path: Path) -> None:
+    async def test(api: Api, keeper: selfcert.SelfCertificate, clock: Clock) -> None:
+        del clock
+        await until(keeper.first.is_set, "a certificate")
+        assert authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt"))
+
+    run(tmp_path, test)
+
+
+def test_a_bundle_that_somebody_changed_is_put_right(tmp_path: Path) -> None:
+    async def test(api: Api, keeper: selfcert.SelfCertificate, clock: Clock) -> None:
+        del keeper, clock
+        await until(lambda: trusts(api, SANDBOX), "trust")
+        api.register(SANDBOX, hooks=2)
+        await until(lambda: trusts(api, SANDBOX), "trust again")
+
+    run(tmp_path, test, IDENTITY, SANDBOX)
+
+
+async def _rotated(
+    api: Api, keeper: selfcert.SelfCertificate, clock: Clock, method: str, path: str, status: int
+) -> None:
+    """A new CA while one registration cannot be kept: it signs when that can be again, and not before."""
+    await until(lambda: all(trusts(api, one) for one in (IDENTITY, SANDBOX, VALIDATING)), "trust")
+    first = api.kept("signer.crt")
+    api.faults[method, path] = status
+    clock.now = START + 250 * DAY  # a year is its life; with less than a third left its successor is made
+    others = [one for one in (IDENTITY, SANDBOX, VALIDATING) if one != path]
+    await until(lambda: bool(api.kept("next-signer.crt")), "a successor")
+    await until(lambda: all(trusts(api, one) for one in others), "trust where it can be had")
+    assert all(len(bundle) == 2 and first in bundle for one in others for bundle in api.bundles(one))
+    before = api.kept("tls.crt")
+    clock.now += DAY  # far longer than the overlap
+    await until(lambda: bool(keeper.unkept), "the fault is told")
+    clock.now += 25 * DAY  # a leaf is due meanwhile: the old CA signs it
+    await until(lambda: api.kept("tls.crt") != before, "a leaf of the old CA")
+    assert authority.signed_by(api.kept("tls.crt"), first)
+    assert path in keeper.unkept or "a fault" in keeper.unkept
+
+    del api.faults[method, path]
+    await until(lambda: api.kept("signer.crt") != first, "the successor signs")
+    assert authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt"))
+    assert all(first in bundle for one in (IDENTITY, SANDBOX, VALIDATING) for bundle in api.bundles(one))
+    await until(lambda: keeper.unkept == "", "all is well")
+
+
+def test_a_ca_signs_only_when_the_last_registration_trusts_it(tmp_path: Path) -> None:
+    async def test(api: Api, keeper: selfcert.SelfCertificate, clock: Clock) -> None:
+        await _rotated(api, keeper, clock, "PATCH", VALIDATING, 403)
+
+    run(tmp_path, test, IDENTITY, SANDBOX, VALIDATING)
+
+
+def test_a_registration_that_cannot_be_read_holds_a_new_ca_up_and_nothing_else(tmp_path: Path) -> None:
+    async def test(api: Api, keeper: selfcert.SelfCertificate, clock: Clock) -> None:
+        await _rotated(api, keeper, clock, "GET", SANDBOX, 403)
+
+    run(tmp_path, test, IDENTITY, SANDBOX, VALIDATING)
