@@ -7,6 +7,7 @@ they cannot be applied. ``look`` only reads: the plan is exact, and nothing is w
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -176,7 +177,7 @@ def _opened(cloud: Endpoints, subscription: str) -> tuple[Arm, TokenCredential]:
 
 def _fetching(wanted: Wanted) -> publication.Fetch:
     """Reads the issuer as nobody; in a cloud of the user's own, at the address that stands for it there."""
-    fetch = publication.fetching()
+    fetch = publication.fetching(ssl.create_default_context())
     account, cloud = wanted.names.account, wanted.cloud
     if not cloud.public_address:
         return fetch

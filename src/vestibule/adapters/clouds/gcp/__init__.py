@@ -1,0 +1,1 @@
+"""Google Cloud through google-auth: IAM, projects and buckets, in values of ours."""

@@ -1,0 +1,5 @@
+"""The simulator, for every test here."""
+
+from tests.azure.simulator import simulator
+
+__all__ = ["simulator"]
