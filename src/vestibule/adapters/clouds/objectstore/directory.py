@@ -120,16 +120,14 @@ class Directory:
         beside = f".{last}.{secrets.token_hex(6)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         file = os.open(beside, flags, self._mode, dir_fd=folder)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(os.unlink, beside, dir_fd=folder)
             with os.fdopen(file, "wb") as opened:
                 opened.write(body)
                 opened.flush()
                 os.fsync(file)
             os.replace(beside, last, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(beside, dir_fd=folder)
-            raise
+            undo.pop_all()
         os.fsync(folder)
 
     def _failed(self, error: OSError, name: str) -> NoReturn:
