@@ -17,7 +17,18 @@ from types import FrameType
 
 from bench import cores, fixtures, results, rig, wrk
 from bench.figures import Figure
-from bench.sections import cluster, endurance, fleet, handler, memory, sandbox, server, start, steady
+from bench.sections import (
+    cluster,
+    endurance,
+    fleet,
+    handler,
+    memory,
+    provision,
+    sandbox,
+    server,
+    start,
+    steady,
+)
 
 SECTIONS: dict[str, Callable[[rig.Rig], list[Figure]]] = {
     "handler": handler.measure,
@@ -29,6 +40,7 @@ SECTIONS: dict[str, Callable[[rig.Rig], list[Figure]]] = {
     "fleet": fleet.measure,
     "cluster": cluster.measure,
     "endurance": endurance.measure,
+    "provision": provision.measure,
 }
 
 
