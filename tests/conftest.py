@@ -8,21 +8,23 @@ import os
 import hypothesis
 import pytest
 
+from tests.azurite import fixtures as azurites
+from tests.azurite.fixtures import azurite
+from tests.rig import fixtures as rigs
 from tests.rig.fixtures import (
     control_plane,
     guest_pair,
     namespace,
     private_control_plane,
-    pytest_collection_finish,
     pytest_terminal_summary,
 )
 
 __all__ = [
+    "azurite",
     "control_plane",
     "guest_pair",
     "namespace",
     "private_control_plane",
-    "pytest_collection_finish",
     "pytest_terminal_summary",
 ]
 
@@ -31,12 +33,18 @@ hypothesis.settings.register_profile("long", deadline=None, max_examples=20_000)
 hypothesis.settings.load_profile(os.environ.get("VESTIBULE_HYPOTHESIS", "ci"))
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build and fetch what the collected tests need."""
+    rigs.pytest_collection_finish(session)
+    azurites.fetched_when_needed(session)
+
+
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No variable of the machine reaches a test."""
     for name in list(os.environ):
         if (
-            name.startswith(("CWII_", "VESTIBULE_", "RUST_LOG", "OTEL_", "KUBE"))
+            name.startswith(("CWII_", "VESTIBULE_", "RUST_LOG", "OTEL_", "KUBE", "AZURE_", "AWS_", "GOOGLE_"))
             and name != "VESTIBULE_REFRESH"
         ):
             monkeypatch.delenv(name)

@@ -62,7 +62,7 @@ def test_an_existing_key_is_kept_its_public_half_made_and_a_longer_copy_cut(
 def test_a_file_that_is_no_key_is_refused_and_not_quoted(tmp_path: Path) -> None:
     (tmp_path / "serviceaccount-signer.private").write_text("some secret data")
 
-    with pytest.raises(InvalidInput, match="is not a PEM RSA private key") as caught:
+    with pytest.raises(InvalidInput, match="want a PEM RSA private key") as caught:
         Output(tmp_path).key_pair()
 
     assert "some secret data" not in str(caught.value)
@@ -73,7 +73,7 @@ def test_a_public_key_that_is_not_the_private_ones_is_refused(tmp_path: Path, pa
     (tmp_path / "serviceaccount-signer.private").write_text(pair.private)
     (tmp_path / "serviceaccount-signer.public").write_text(signer.new(2048).public)
 
-    with pytest.raises(InvalidInput, match="is not the public half"):
+    with pytest.raises(InvalidInput, match="is another key than"):
         Output(tmp_path).key_pair()
 
 

@@ -176,6 +176,17 @@ def test_a_static_website_serves_what_lies_in_its_container(
     assert get(simulator, f"{account}.web/a.json") == (200, b"{}")
 
 
+def test_a_new_container_of_an_old_name_is_empty(
+    simulator: Simulated, azure: Clients, account: str, key: str
+) -> None:
+    with blobs(simulator, key, account) as service:
+        service.get_blob_client("docs", "x").upload_blob(b"x")
+        azure.storage.blob_containers.delete("rg", account, "docs")
+        azure.storage.blob_containers.create("rg", account, "docs", {"properties": {}})
+
+        assert not service.get_blob_client("docs", "x").exists()
+
+
 def test_a_published_issuer_is_read_from_the_place_where_it_lies(simulator: Simulated) -> None:
     simulator.settings.data_access = True
     simulator.load(settings={**simulator.state["settings"], "dataAccess": True})

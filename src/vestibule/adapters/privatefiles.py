@@ -26,14 +26,13 @@ def create(path: Path, content: bytes, mode: int = PRIVATE) -> None:
         file = os.open(path, _NEW, mode)
     except FileExistsError:
         raise errors.InvalidInput(Problem(str(path), "", "exists already, want a new file")) from None
-    try:
+    with contextlib.ExitStack() as undo:
+        undo.callback(path.unlink, missing_ok=True)
         with os.fdopen(file, "wb") as opened:
             opened.write(content)
             opened.flush()
             os.fsync(file)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+        undo.pop_all()
     flush(path.parent)
 
 
@@ -43,12 +42,11 @@ def replace(path: Path, content: bytes, mode: int = PRIVATE) -> None:
     if path.is_symlink():
         raise errors.InvalidInput(Problem(str(path), "", "is a symbolic link, want a file"))
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
+    with contextlib.ExitStack() as undo:
+        undo.callback(beside.unlink, missing_ok=True)
         create(beside, content, mode)
         beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+        undo.pop_all()
     flush(path.parent)
 
 
@@ -94,12 +92,11 @@ def put(path: Path, content: bytes, mode: int = PRIVATE) -> None:
         return
     kept = stat.S_IMODE(real.stat().st_mode) if real.exists() else None
     beside = real.with_name(f".{real.name}.{secrets.token_hex(6)}")
-    try:
+    with contextlib.ExitStack() as undo:
+        undo.callback(beside.unlink, missing_ok=True)
         create(beside, content, mode if kept is None else PRIVATE)
         if kept is not None:
             beside.chmod(kept)
         beside.replace(real)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+        undo.pop_all()
     flush(real.parent)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import ssl
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vestibule import errors
-from vestibule.cli import live, main, options, printer
+from vestibule.cli import checks as shown
+from vestibule.cli import inputs, live, main, options
 
 if TYPE_CHECKING:
     from vestibule.apps.doctor.question import Account, Given
-    from vestibule.core.doctor.check import Check
 
 _EPILOG = """\b
 A cluster: its issuer, its webhook, and every pod that runs without the identity it asks for:
@@ -36,8 +35,6 @@ A token as a container sees it, and the issuer as the cloud knows it; no cluster
 In a pod the cluster around it is looked at. Tokens are never shown, and nothing is written.
 Exit code 3: at least one check failed. Every id is explained in docs/doctor.md.
 """
-_SHOWN = 20
-"""Pods of one check that people see; machines see all."""
 
 
 def _clouds(given: tuple[str, ...]) -> tuple[str, ...]:
@@ -131,7 +128,7 @@ def command(
         live.access(kubeconfig, context) if asked or (in_pod and not alone) else None,
         _token(token_file),
         issuer,
-        _trusting(ca_bundle),
+        inputs.trusting(ca_bundle),
         _account(service_account),
         tuple(clouds),
         audience,
@@ -144,49 +141,21 @@ def command(
     if question.account is not None and question.access is None and question.token is None:
         raise click.UsageError("--service-account needs a cluster: give --kubeconfig or --context")
     checks = run.run(question, over, _progress())
-    _print(checks, output)
+    shown.show(checks, output)
     if any(check.status == "fail" for check in checks):
         sys.exit(main.EXIT_REFUSED)
 
 
 def _token(name: str | None) -> Given | None:
     from vestibule.apps.doctor.question import Given as Made
-    from vestibule.core.oidc.tokens import LONGEST
 
-    if name is None:
-        return None
-    try:
-        if name == "-":
-            data, place = sys.stdin.buffer.read(2 * LONGEST), "token on standard input"
-        else:
-            with Path(name).open("rb") as file:
-                data, place = file.read(2 * LONGEST), f"token {name}"
-    except OSError as error:
-        raise errors.InvalidInput(
-            errors.Problem("--token", name, f"cannot be read: {error.strerror}")
-        ) from error
-    return Made(place, data.decode("utf-8", "replace"))
-
-
-def _trusting(file: Path | None) -> ssl.SSLContext | None:
-    if file is None:
-        return None
-    try:
-        return ssl.create_default_context(cafile=str(file))
-    except (OSError, ssl.SSLError) as error:
-        text = f"cannot be used: {error.strerror or error}, want a PEM file"
-        raise errors.InvalidInput(errors.Problem("--ca-bundle", str(file), text)) from error
+    return None if name is None else Made(*inputs.token(name))
 
 
 def _account(text: str | None) -> Account | None:
     from vestibule.apps.doctor.question import Account as Made
 
-    if text is None:
-        return None
-    namespace, slash, name = text.partition("/")
-    if not namespace or not slash or not name or "/" in name:
-        raise click.BadParameter(f"is {text!r}, want NAMESPACE/NAME", param_hint="--service-account")
-    return Made(namespace, name)
+    return None if text is None else Made(*inputs.account(text))
 
 
 def _progress() -> Any:
@@ -194,48 +163,3 @@ def _progress() -> Any:
     if not sys.stderr.isatty():
         return lambda _: None
     return lambda text: click.secho(f"… {text}", err=True, dim=True)
-
-
-_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skipped": "cyan"}
-
-
-def _print(checks: list[Check], output: str) -> None:
-    from vestibule.core.doctor import check
-
-    if output == "json":
-        report = {
-            "status": check.worst(checks),
-            "counts": check.counts(checks),
-            "checks": [one._asdict() for one in checks],
-        }
-        click.echo(printer.json_text(report), nl=False)
-        return
-    for one in checks:
-        click.echo(
-            f"{click.style(f'{one.status:7}', fg=_COLOURS[one.status])} {one.id:22} {one.about}: {one.found}"
-        )
-        if one.status in ("warn", "fail") and one.want and one.want != "none":
-            click.echo(f"{'':31}want: {one.want}")
-        if one.status != "ok" and one.advice:
-            click.echo(f"{'':31}do:   {one.advice}")
-        if one.status != "ok" and one.id.startswith("pods."):
-            _pods(one)
-    counts = check.counts(checks)
-    click.echo(", ".join(f"{count} {status}" for status, count in counts.items() if count))
-
-
-def _pods(one: Check) -> None:
-    for item in one.items[:_SHOWN]:
-        age = _age(item["ageSeconds"])
-        owner = f", of {item['owner']}" if item["owner"] else ""
-        click.echo(f"{'':8}Pod {item['namespace']}/{item['name']}{owner}, {age} old: {item['found']}")
-        click.echo(f"{'':10}{item['reason']}; {item['advice']}")
-    if len(one.items) > _SHOWN:
-        click.echo(f"{'':8}and {len(one.items) - _SHOWN} more; -o json lists them all")
-
-
-def _age(seconds: int) -> str:
-    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"

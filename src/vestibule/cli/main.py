@@ -31,6 +31,7 @@ _COMMANDS: Final = {
     "azure": "Make an issuer and identities in Azure, as ccoctl does.",
     "aws": "Make an issuer and roles on AWS, as ccoctl does.",
     "ccoctl": "Take command lines of ccoctl as they are.",
+    "simulate": "Run a double of Azure on this machine, with faults on demand.",
 }
 
 _EPILOG = """\b

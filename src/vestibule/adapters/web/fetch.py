@@ -79,11 +79,17 @@ async def get(
                         middle,
                         "" if body is not None else f"is larger than {LARGEST} bytes",
                         tuple(hops),
+                        _seconds(response.headers.get("Retry-After", "")),
                     )
     except TimeoutError:
         return Reading(url, error=f"no answer in {seconds:g} s", redirects=tuple(hops))
     except _FAILURES as error:
         return Reading(url, error=_said(error), redirects=tuple(hops))
+
+
+def _seconds(header: str) -> float:
+    """A number of seconds; a date, which nobody sends, counts as none."""
+    return float(header) if header.isascii() and header.isdigit() else 0.0
 
 
 def _proxy(url: str) -> str | None:

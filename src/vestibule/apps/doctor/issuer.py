@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from vestibule import errors
-from vestibule.adapters.cluster.access import Access
+from vestibule.adapters.cluster import signing
 from vestibule.adapters.web import fetch
 from vestibule.apps.doctor.question import Question
 from vestibule.core.doctor import check, clocks, issuers
@@ -31,7 +30,8 @@ async def look(question: Question, said: str) -> Seen:
     own = Side()
     if question.access is not None:
         found, listed = await asyncio.gather(
-            _ask(question.access, discovery.PATH), _ask(question.access, discovery.KEYS_PATH)
+            signing.document(question.access, discovery.PATH),
+            signing.document(question.access, discovery.KEYS_PATH),
         )
         own = issuers.cluster(found, listed)
         checks += own.checks
@@ -60,23 +60,6 @@ async def _keys(question: Question, found: Reading) -> Reading | None:
         return None if found.refusal else await _public(question, discovery.parse(found.body).keys_address)
     except ValueError:
         return None  # the judgement says what is wrong with the document
-
-
-async def _ask(access: Access, path: str) -> Reading:
-    """A document of the API server, read as ourselves; its client takes JSON alone, and keys are no JSON."""
-    headers = {}
-    try:
-        authorization = await access.credential.authorization()
-    except errors.Unavailable as error:
-        return Reading(access.server + path, error=str(error))
-    if authorization:
-        headers["Authorization"] = authorization
-    options: dict[str, Any] = {}
-    if access.server_name:
-        options["server_hostname"] = access.server_name
-    if access.proxy:
-        options["proxy"] = access.proxy
-    return await fetch.get(access.server + path, access.tls, headers=headers, plain=True, **options)
 
 
 async def _public(question: Question, url: str) -> Reading:

@@ -4,14 +4,10 @@ shown, logged or kept."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, Final, NamedTuple
-from urllib.parse import quote
-
-import msgspec
+from typing import Final, NamedTuple
 
 from vestibule import errors
-from vestibule.adapters.cluster import client as clients
-from vestibule.adapters.cluster.calls import Call
+from vestibule.adapters.cluster import signing
 from vestibule.adapters.cluster.client import Client
 from vestibule.apps.doctor.issuer import Seen
 from vestibule.apps.doctor.question import Account, Question
@@ -24,8 +20,6 @@ from vestibule.core.oidc.tokens import Token
 
 NOBODY: Final = "vestibule.dev/doctor"
 """Audience of a token that is only looked at: nobody takes it."""
-_SECONDS: Final = 600
-"""The shortest life that the API server gives."""
 
 
 class Held(NamedTuple):
@@ -93,32 +87,15 @@ def _audience(cloud: Provider, settings: Settings) -> str:
 
 
 async def _mint(client: Client, account: Account, audience: str, about: str) -> Token | Check:
-    path = (
-        f"/api/v1/namespaces/{quote(account.namespace, safe='')}/serviceaccounts/"
-        f"{quote(account.name, safe='')}/token"
-    )
-    body: dict[str, Any] = {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"audiences": [audience], "expirationSeconds": _SECONDS},
-    }
     try:
-        answer = await client.send(Call("POST", path, msgspec.json.encode(body), "application/json"))
+        return await signing.token(client, account.namespace, account.name, audience)
+    except errors.Forbidden as error:
+        advice = "allow create of serviceaccounts/token, or give --token FILE"
+        return check.skipped("token.mint", about, str(error), advice)
+    except errors.NotFound as error:
+        return check.fail("token.mint", about, str(error), str(account))
     except errors.Unavailable as error:
         return check.fail("token.mint", about, str(error), "a token")
-    if answer.status in (401, 403):
-        advice = "allow create of serviceaccounts/token, or give --token FILE"
-        return check.skipped("token.mint", about, "we may not ask for a token", advice)
-    if answer.status == 404:
-        return check.fail("token.mint", about, "there is no such ServiceAccount", str(account))
-    if answer.status not in (200, 201):
-        text = f"status {answer.status} {clients.message(answer.body)}".rstrip()
-        return check.fail("token.mint", about, text, "a token")
-    try:
-        made = msgspec.json.decode(answer.body, type=dict[str, Any])
-        return tokens.parse(str(made["status"]["token"]))
-    except (msgspec.MsgspecError, KeyError, TypeError, tokens.Malformed):
-        return check.fail("token.mint", about, "the answer holds no token", "a token")
 
 
 def judged(held: Held, seen: Seen, now: float) -> Iterator[Check]:

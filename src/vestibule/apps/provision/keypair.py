@@ -6,6 +6,7 @@ takes it from.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -54,21 +55,17 @@ def create(
     if found is not None and existing == "refuse":
         raise errors.InvalidInput(Problem(str(private), "", "exists already, want a directory without a key"))
     pair = signer.new(bits) if found is None else _known(private, found)
-    made: list[Path] = []
-    try:
+    with contextlib.ExitStack() as undo:
         if found is None:
             privatefiles.create(private, pair.private.encode())
-            made.append(private)
+            undo.callback(private.unlink, missing_ok=True)
         if not _fits(public, pair, existing):
             privatefiles.create(public, pair.public.encode(), _PUBLIC_MODE)
-            made.append(public)
+            undo.callback(public.unlink, missing_ok=True)
         if copy is not None:
             privatefiles.folder(copy.parent)
             privatefiles.replace(copy, pair.private.encode())
-    except BaseException:
-        for path in made:
-            path.unlink(missing_ok=True)
-        raise
+        undo.pop_all()
     (key,) = keys.read(pair.public, str(public))
     return KeyPair(private, public, copy, key, found is None)
 

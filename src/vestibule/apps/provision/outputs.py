@@ -6,13 +6,13 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from vestibule.adapters import privatefiles
+from vestibule.apps.provision import keypair
 from vestibule.core.oidc import keys
-from vestibule.core.pki import signer
 from vestibule.errors import InvalidInput, Problem
 
-PRIVATE_KEY: Final = PurePosixPath("serviceaccount-signer.private")
-PUBLIC_KEY: Final = PurePosixPath("serviceaccount-signer.public")
-BOUND_KEY: Final = PurePosixPath("tls/bound-service-account-signing-key.key")
+PRIVATE_KEY: Final = PurePosixPath(keypair.PRIVATE_NAME)
+PUBLIC_KEY: Final = PurePosixPath(keypair.PUBLIC_NAME)
+BOUND_KEY: Final = PurePosixPath(keypair.INSTALLER_NAME)
 CONFIGURATION: Final = PurePosixPath("openid-configuration")
 KEYS: Final = PurePosixPath("jwks")
 READABLE: Final = 0o644
@@ -40,27 +40,13 @@ class Output:
         self.written.append(str(name))
 
     def key_pair(self) -> bool:
-        """The signing keys: made unless there are some; whether they were made.
-
-        A private key that exists is checked, its public half written where it is missing, and the copy for
-        the installer is as long as the key. Raises InvalidInput for a file that is no RSA key.
-        """
-        self.folder("tls")
-        path = self.directory / PRIVATE_KEY
-        existing = privatefiles.read(path)
-        pair = signer.new() if existing is None else _pair(existing, str(path))
-        if existing is None:
-            privatefiles.create(path, pair.private.encode())
-            self.written.append(str(PRIVATE_KEY))
-        public = self.directory / PUBLIC_KEY
-        found = privatefiles.read(public)
-        if existing is None or found is None:
-            self.write(PUBLIC_KEY, pair.public, READABLE)
-        elif keys.read(found.decode("utf-8", "replace"), str(public)) != keys.read(pair.public, str(public)):
-            text = f"is not the public half of {PRIVATE_KEY}, want a pair: move one of them away"
-            raise InvalidInput(Problem(str(public), "", text))
-        self.write(BOUND_KEY, pair.private if existing is None else existing)
-        return existing is None
+        """The signing keys: made unless there are some; whether they were made. Raises InvalidInput for a
+        file that is no RSA key, or not the other half."""
+        before = {path for path in (PUBLIC_KEY, BOUND_KEY) if (self.directory / path).exists()}
+        made = keypair.create(self.directory, existing="use", installer=True).made
+        self.written += [str(PRIVATE_KEY)] if made else []
+        self.written += [str(path) for path in (PUBLIC_KEY, BOUND_KEY) if path not in before]
+        return made
 
     def public_key(self, given: Path | None) -> tuple[keys.PublicKey, ...]:
         """The keys to publish, from a file. Raises InvalidInput: no file, no key, not an RSA key."""
@@ -79,11 +65,3 @@ class Output:
         if wrong:
             raise InvalidInput(*wrong)
         return found
-
-
-def _pair(existing: bytes, place: str) -> signer.Signer:
-    try:
-        return signer.of(existing.decode("utf-8", "replace"))
-    except ValueError:
-        # the words of whoever parsed it may quote it
-        raise InvalidInput(Problem(place, "", "is not a PEM RSA private key, want one or no file")) from None

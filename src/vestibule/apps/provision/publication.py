@@ -171,8 +171,9 @@ def verify(
         if waited >= patience or not all(fault.waits for fault in found):
             told = "; ".join(fault.text for fault in found)
             raise errors.Unavailable(f"written to {planned.where}, and the public does not see it: {told}")
-        pause(_LOOK_EVERY)
-        waited += _LOOK_EVERY
+        rest = max(_LOOK_EVERY, *(fault.after for fault in found))
+        pause(rest)
+        waited += rest
 
 
 def refuse(issuer: str, keys: Sequence[PublicKey] | None) -> None:

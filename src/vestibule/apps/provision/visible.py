@@ -41,6 +41,8 @@ class Fault(NamedTuple):
     text: str
     waits: bool
     """Whether it may pass by itself: a cache, a rule that takes minutes to count."""
+    after: float = 0.0
+    """Seconds that the server wants us to wait."""
 
 
 def configuration(reading: Reading, issuer: str, keys_address: str) -> Fault | None:
@@ -96,4 +98,5 @@ def _unread(reading: Reading) -> Fault | None:
     cause = _CAUSES.get(code) or _STATUSES.get(reading.status, "")
     said = f"status {reading.status}{f' {code}' if code else ''}"
     # roles, policies and public access of a new account take minutes to count
-    return Fault(f"{reading.url}: {said}{f': {cause}' if cause else ''}", reading.status >= 400)
+    text = f"{reading.url}: {said}{f': {cause}' if cause else ''}"
+    return Fault(text, reading.status >= 400, reading.retry_after)

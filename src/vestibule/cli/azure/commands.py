@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -252,6 +253,7 @@ def _how(given: dict[str, Any]) -> How:
         parallel=given["parallel"],
         verify=given.get("verify", True),
         progress=shown.Lines(),
+        pause=time.sleep,
     )
 
 

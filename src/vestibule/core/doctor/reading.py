@@ -21,6 +21,8 @@ class Reading(NamedTuple):
     """Why there was no answer, or none that we take."""
     redirects: tuple[str, ...] = ()
     """Where we were sent on to."""
+    retry_after: float = 0.0
+    """Seconds after which the server wants to be asked again; 0: it did not say."""
 
     @property
     def refusal(self) -> str:

@@ -102,5 +102,6 @@ def gcp_account(audience: str, email: str, token_file: str, universe: str = "goo
                 f"https://iamcredentials.{universe}/v1/projects/-/serviceAccounts/{email}:generateAccessToken"
             ),
             "credential_source": {"file": token_file, "format": {"type": "text"}},
+            **({"universe_domain": universe} if universe != "googleapis.com" else {}),
         }
     )

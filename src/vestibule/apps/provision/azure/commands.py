@@ -76,6 +76,8 @@ def identities(wanted: Wanted, how: How) -> Report:
     request.check(wanted, issuer=False, identities=True)
     if not wanted.issuer_url:
         raise InvalidInput(Problem("--issuer-url", "", "is missing, want the address of the issuer"))
+    if not wanted.requests:
+        return Report(Plan((), {}), wanted.issuer_url, done=True)  # all were passed over, and told
     return _identities(wanted, Output(how.output), how, oidc_planned=False)
 
 

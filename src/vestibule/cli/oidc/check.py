@@ -1,0 +1,92 @@
+"""``vestibule oidc check``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from vestibule import errors
+from vestibule.cli import checks as shown
+from vestibule.cli import inputs, live, main, options
+from vestibule.cli.oidc import sources
+
+_EPILOG = """\b
+What is published against what the cluster signs, with a fresh token of an account:
+  vestibule oidc check --kubeconfig --service-account default/default
+
+\b
+Without a cluster: keys on disk, a token, and the place behind the address:
+  vestibule oidc check --issuer https://id.example.com --public-key sa.pub
+  vestibule oidc check --issuer https://id.example.com --token token.jwt --to s3://my-bucket --shape aws
+
+\b
+Tokens are made for ten minutes, looked at and thrown away; none is shown. Nothing is written.
+Exit codes: 0 all is well, 1 a place cannot be read, 2 the input is wrong, 3 at least one check failed.
+Every id is explained in docs/oidc.md.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@options.kubeconfig
+@click.option("--issuer", default="", metavar="URL", help="The issuer; default: the cluster's.")
+@click.option(
+    "--service-account", metavar="NAMESPACE/NAME", help="Make fresh tokens of this account and verify them."
+)
+@click.option("--token", "token_file", metavar="FILE", help="A token to verify; - for standard input.")
+@sources.public_keys
+@sources.target(required=False)
+@sources.shape
+@sources.ca_bundle
+@options.output("table", "json")
+def check(
+    kubeconfig: Path | None,
+    context: str | None,
+    issuer: str,
+    service_account: str | None,
+    token_file: str | None,
+    files: tuple[str, ...],
+    to: str | None,
+    shape_name: str,
+    ca_bundle: Path | None,
+    output: str,
+) -> None:
+    """Compare what is published with what a cluster signs, and verify a token."""
+    cluster = kubeconfig is not None or context is not None
+    if not cluster and not issuer and token_file is None:
+        raise click.UsageError("nothing to look at: give --kubeconfig, --context, --issuer or --token")
+    if service_account is not None and not cluster:
+        raise click.UsageError("--service-account needs a cluster: give --kubeconfig or --context")
+    tls = inputs.trusting(ca_bundle)
+    shape = sources.shaped(shape_name)
+    keys = sources.read(files) if files else ()
+    try:
+        from vestibule.apps.provision import check as checking
+        from vestibule.apps.provision import publication
+        from vestibule.apps.provision.cluster import Account
+    except ModuleNotFoundError as error:
+        raise errors.MissingExtra("oidc check", "cluster,pki") from error
+    from vestibule.core.oidc import tokens
+
+    token = None
+    if token_file is not None:
+        place, text = inputs.token(token_file)
+        try:
+            token = tokens.parse(text)
+        except tokens.Malformed as error:
+            raise errors.InvalidInput(errors.Problem(place, "", str(error))) from None
+    question = checking.Question(
+        publication.fetching(tls),
+        issuer,
+        live.access(kubeconfig, context) if cluster else None,
+        Account(*inputs.account(service_account)) if service_account is not None else None,
+        token,
+        keys,
+        sources.opened(to) if to is not None else None,
+        shape,
+    )
+    found = checking.run(question)
+    shown.show(found, output)
+    if any(one.status == "fail" for one in found):
+        sys.exit(main.EXIT_REFUSED)

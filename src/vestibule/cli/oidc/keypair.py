@@ -1,0 +1,53 @@
+"""``vestibule oidc create-key-pair``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vestibule import errors
+from vestibule.cli import options, printer
+
+_EPILOG = """\b
+  vestibule oidc create-key-pair --output-dir ./keys
+
+\b
+The private key is readable by you alone from its first byte on, whatever the umask, and is never shown.
+Nothing is overwritten: a directory that has a key already is refused.
+Exit codes: 0 all is well, 1 a file cannot be written, 2 there is a key already.
+"""
+
+
+@click.command("create-key-pair", epilog=_EPILOG)
+@click.option(
+    "--output-dir", type=click.Path(path_type=Path), default=Path(), help="Where to; default: here."
+)
+@click.option(
+    "--bits",
+    type=click.Choice(["2048", "3072", "4096"]),
+    default="4096",
+    show_default=True,
+    help="Of the RSA key.",
+)
+@options.output("text", "json")
+def create_key_pair(output_dir: Path, bits: str, output: str) -> None:
+    """Make the RSA key pair that signs ServiceAccount tokens, in two PEM files."""
+    try:
+        from vestibule.apps.provision import keypair
+    except ModuleNotFoundError as error:
+        raise errors.MissingExtra("oidc create-key-pair", "pki") from error
+
+    made = keypair.create(output_dir, bits=int(bits))
+    if output == "json":
+        told = {
+            "private": str(made.private),
+            "public": str(made.public),
+            "kid": made.key.kid,
+            "bits": made.key.bits,
+        }
+        click.echo(printer.json_text(told), nl=False)
+        return
+    click.echo(f"private key {made.private}: give it to the API server alone")
+    click.echo(f"public key  {made.public}: publish it")
+    click.echo(f"kid         {made.key.kid}")

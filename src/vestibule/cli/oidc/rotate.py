@@ -1,0 +1,232 @@
+"""``vestibule oidc rotate``."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vestibule import errors
+from vestibule.cli import inputs, live, options, printer
+from vestibule.cli.oidc import sources
+
+if TYPE_CHECKING:
+    from vestibule.apps.provision.rotation import Progress, Setup
+
+_EPILOG = """\b
+  vestibule oidc rotate --to azblob:myaccount/oidc --issuer https://myaccount.blob.core.windows.net/oidc \\
+      --output-dir ./rotation --kubeconfig --service-account default/default --dry-run
+
+\b
+Call it without --dry-run, and again until it says that it is done; or once with --wait. Each call does what
+can be done now, says what comes next, and may be interrupted anywhere. The stages:
+  prepared   there is a new key, in --output-dir
+  published  both keys are published; caches get time to notice
+  switching  let the cluster sign with the new key now
+  draining   the new key signs; tokens of the old one still live
+  retiring   the old key can go
+  done       the new key alone is published
+
+\b
+With --kubeconfig and --service-account the switch is seen in fresh tokens. Without them say --switched.
+A key that the cluster signs with is never retired.
+Exit codes: 0 it went on or waits, 1 something failed, 2 the input is wrong.
+"""
+_LOOK_EVERY = 15.0
+"""Seconds between two looks with --wait."""
+
+
+class _Duration(click.ParamType[float]):
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from vestibule.core.kinds import text
+
+        seconds = value if isinstance(value, float) else text.duration(str(value))
+        if seconds is None:
+            self.fail(f"is {value!r}, want a duration such as 90m or 24h", param, ctx)
+        return seconds
+
+
+@click.command(epilog=_EPILOG)
+@sources.target(required=True)
+@click.option("--issuer", required=True, metavar="URL", help="The issuer.")
+@click.option(
+    "--output-dir",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Directory of this rotation alone: its state, and the new key pair.",
+)
+@sources.shape
+@click.option(
+    "--public-key",
+    "file",
+    metavar="FILE",
+    help="The new public key, when its private half is elsewhere; default: a pair is made.",
+)
+@click.option(
+    "--old", multiple=True, metavar="KID", help="A key that retires; default: the cluster's, or all."
+)
+@click.option(
+    "--settle",
+    type=_Duration(),
+    default="15m",
+    show_default=True,
+    help="Time for caches to notice a new key.",
+)
+@click.option(
+    "--longest-token",
+    type=_Duration(),
+    default="24h",
+    show_default=True,
+    help="The longest life of a token that a cloud is shown.",
+)
+@options.kubeconfig
+@click.option(
+    "--service-account", metavar="NAMESPACE/NAME", help="See the switch in fresh tokens of this account."
+)
+@click.option("--switched", is_flag=True, help="The cluster signs with the new key now: take my word.")
+@click.option("--wait", is_flag=True, help="Stay until it is done; may be interrupted and called again.")
+@click.option(
+    "--verify/--no-verify", default=None, help="Read the public address; default: but for a directory."
+)
+@sources.ca_bundle
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@options.output("text", "json")
+def rotate(
+    to: str,
+    issuer: str,
+    output_dir: Path,
+    shape_name: str,
+    file: str | None,
+    old: tuple[str, ...],
+    settle: float,
+    longest_token: float,
+    kubeconfig: Path | None,
+    context: str | None,
+    service_account: str | None,
+    switched: bool,
+    wait: bool,
+    verify: bool | None,
+    ca_bundle: Path | None,
+    dry_run: bool,
+    output: str,
+) -> None:
+    """Rotate the signing key in stages that can be watched, interrupted and resumed."""
+    cluster = kubeconfig is not None or context is not None
+    if cluster != (service_account is not None):
+        raise click.UsageError("--kubeconfig or --context and --service-account go together")
+    if cluster and switched:
+        raise click.UsageError("--switched is for those who cannot look: leave it out with --kubeconfig")
+    tls = inputs.trusting(ca_bundle)
+    shape = sources.shaped(shape_name)
+    key = _one(file) if file is not None else None
+    try:
+        from vestibule.apps.provision import publication, rotation
+        from vestibule.apps.provision.cluster import Account
+    except ModuleNotFoundError as error:
+        raise errors.MissingExtra("oidc rotate", "cluster,pki") from error
+
+    store = sources.opened(to)
+    setup = rotation.Setup(
+        store,
+        to,
+        issuer,
+        output_dir,
+        shape,
+        key,
+        old,
+        settle,
+        longest_token,
+        access=live.access(kubeconfig, context) if cluster else None,
+        account=Account(*inputs.account(service_account)) if service_account is not None else None,
+        fetch=publication.fetching(tls) if (store.served if verify is None else verify) else None,
+    )
+    if dry_run:
+        _outlook(setup, output)
+        return
+    progress = rotation.advance(setup, switched=switched)
+    _show(progress, setup, output)
+    while wait and progress.next.do != "nothing" and (cluster or progress.next.do != "switch"):
+        left = progress.next.until - time.time() if progress.next.until else _LOOK_EVERY
+        time.sleep(min(_LOOK_EVERY, max(0.1, left)))
+        stage = progress.stage
+        try:
+            progress = rotation.advance(setup)
+        except errors.Unavailable as error:
+            click.echo(f"warning: {error}; trying again", err=True)
+            continue
+        if progress.stage != stage or progress.did:
+            _show(progress, setup, output)
+
+
+def _one(file: str) -> Any:
+    found = sources.read([file])
+    if len(found) != 1:
+        raise errors.InvalidInput(errors.Problem(file, "", f"has {len(found)} keys, want one"))
+    return found[0]
+
+
+def _outlook(setup: Setup, output: str) -> None:
+    from vestibule.apps.provision import rotation
+    from vestibule.core.oidc import rotation as stages
+
+    state, steps = rotation.outlook(setup)
+    stage = "none" if state is None else stages.stage(state, setup.clock())
+    if output == "json":
+        click.echo(printer.json_text({"dryRun": True, "stage": stage, "steps": steps}), nl=False)
+        return
+    click.echo(f"stage {stage}; would:" if steps else f"stage {stage}; nothing is left to do")
+    for number, step in enumerate(steps, 1):
+        click.echo(f"  {number}. {step}")
+
+
+def _show(progress: Progress, setup: Setup, output: str) -> None:
+    state, following = progress.state, progress.next
+    if output == "json":
+        told = {
+            "stage": progress.stage,
+            "new": state.new,
+            "old": state.old,
+            "did": progress.did,
+            "signs": progress.signs,
+            "next": following.do,
+            "why": following.why,
+            "until": _when(following.until) if following.until else None,
+            "began": _when(state.began),
+            "published": _when(state.published) if state.published else None,
+            "switched": _when(state.switched) if state.switched else None,
+            "retired": _when(state.retired) if state.retired else None,
+        }
+        click.echo(printer.json_text(told), nl=False)
+        return
+    for text in progress.did:
+        click.echo(f"done: {text}")
+    click.echo(f"stage {progress.stage}: {following.why}")
+    if following.until:
+        click.echo(f"next: call again after {_when(following.until)}")
+    if following.do == "switch":
+        for line in _instructions(setup):
+            click.echo(line)
+
+
+def _instructions(setup: Setup) -> list[str]:
+    from vestibule.apps.provision import keypair
+
+    public = setup.folder / keypair.PUBLIC_NAME
+    private = setup.folder / keypair.PRIVATE_NAME
+    signer = f"the key {private}" if setup.public_key is None else "the private half of the new key"
+    seen = "call again" if setup.access is not None else "call again with --switched"
+    return [
+        f"  1. every API server must accept both first: add --service-account-key-file={public}",
+        f"  2. then let every API server sign with {signer}: --service-account-signing-key-file",
+        "     (and the controller manager: --service-account-private-key-file)",
+        f"  3. {seen}",
+    ]
+
+
+def _when(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,1 @@
+"""Keys, documents, publication and rotation of an issuer."""
