@@ -75,7 +75,8 @@ def _known(path: Path, content: bytes) -> Signer:
         return signer.of(content.decode())
     except ValueError as error:
         why = "is no text" if isinstance(error, UnicodeDecodeError) else str(error)
-        raise errors.InvalidInput(Problem(str(path), "", f"{why}, want a PEM RSA private key")) from None
+        text = f"the private key is not a PEM RSA key: it {why}, want a PEM RSA private key or no file"
+        raise errors.InvalidInput(Problem(str(path), "", text)) from None
 
 
 def _fits(path: Path, pair: Signer, existing: str) -> bool:
