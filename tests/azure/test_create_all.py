@@ -8,6 +8,7 @@ import pytest
 
 from tests.azure.simulator import Simulated
 from tests.azure.world import Stage
+from vestibule.apps.provision.azure import commands
 from vestibule.apps.simulate.azure import state
 from vestibule.apps.simulate.azure.state import Settings
 
@@ -137,3 +138,32 @@ def test_with_a_right_to_the_data_no_key_is_ever_asked_for(stage: Stage) -> None
     stage.create()
 
     assert not [call for call in stage.simulator.calls if call["path"].endswith("/listKeys")]
+
+
+@pytest.mark.parametrize("data_access", [True, False])
+def test_a_static_website_is_an_issuer_without_a_public_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_access: bool
+) -> None:
+    with Simulated(tmp_path / "s", Settings(operation_seconds=0.0, data_access=data_access)) as simulator:
+        simulator.environ(monkeypatch)
+        stage = Stage(tmp_path, simulator)
+        wanted = stage.wanted(issuer_mode="website", issuer_url="")
+
+        report = commands.everything(wanted, stage.key, stage.how(verify=False))
+
+        (account,) = simulator.resources(state.ACCOUNT)
+        assert report.issuer == account["properties"]["primaryEndpoints"]["web"].rstrip("/")
+        assert account["properties"]["allowBlobPublicAccess"] is False
+        assert report.issuer in (stage.out / "manifests/cluster-authentication-02-config.yaml").read_text()
+        issuers = {one["properties"]["issuer"] for one in simulator.resources(state.CREDENTIAL)}
+        assert issuers == {report.issuer}
+
+
+def test_documents_for_another_host_need_no_account(stage: Stage) -> None:
+    wanted = stage.wanted(issuer_mode="none", issuer_url="https://issuer.example/c1")
+
+    report = commands.issuer(wanted, stage.key, stage.how())
+
+    assert stage.simulator.calls == []
+    assert report.issuer == "https://issuer.example/c1"
+    assert "https://issuer.example/c1" in (stage.out / "openid-configuration").read_text()

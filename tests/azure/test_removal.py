@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.azure import values
 from tests.azure.values import assignment, identity
-from vestibule.adapters.clouds.azure.values import Account, Group, Role
+from vestibule.adapters.clouds.azure.values import Account, Group, Role, Thing
 from vestibule.apps.provision.azure import removal
 from vestibule.apps.provision.azure.observed import Belongings
 from vestibule.apps.provision.azure.plan import Plan
@@ -17,8 +17,8 @@ from vestibule.apps.provision.steps import Resource, ordered
 ROLE = Role("/r/R1", "R1", "demo1-ns1-secret1", "Custom role for OpenShift. Owned by: demo1", custom=True)
 NEIGHBOUR = ROLE._replace(name="R2", description="Custom role for OpenShift. Owned by: demo10")
 ALL = (
-    ("Microsoft.Storage/storageAccounts", "demo1"),
-    ("Microsoft.ManagedIdentity/userAssignedIdentities", "demo1-ns1-secret1"),
+    Thing("Microsoft.Storage/storageAccounts", "demo1", {}),
+    Thing("Microsoft.ManagedIdentity/userAssignedIdentities", "demo1-ns1-secret1", {}),
 )
 
 
@@ -87,7 +87,7 @@ def test_identities_of_others_stay() -> None:
 
 def test_a_group_goes_as_a_whole_only_if_nothing_else_is_in_it() -> None:
     alone = planned(belongings(), whole=True)
-    crowded = planned(belongings(resources=(*ALL, ("Microsoft.Compute/disks", "data"))), whole=True)
+    crowded = planned(belongings(resources=(*ALL, Thing("Microsoft.Compute/disks", "data", {}))), whole=True)
     untagged = planned(belongings(oidc_group=Group("demo1-oidc", "eastus", {})), whole=True)
 
     assert told(alone)[-1] == "resource group demo1-oidc"
@@ -108,3 +108,11 @@ def test_assignments_without_properties_are_left_alone() -> None:
 
 def test_nothing_there_nothing_to_do() -> None:
     assert planned(Belongings(None, None, (), (), ())).steps == ()
+
+
+def test_an_account_under_another_name_that_bears_our_tag_does_not_keep_the_group() -> None:
+    other = Thing("Microsoft.Storage/storageAccounts", "mycluster", values.OWNED)
+
+    found = planned(belongings(account=None, resources=(*ALL[1:], other)), whole=True)
+
+    assert told(found)[-1] == "resource group demo1-oidc"

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 HERE = Path(__file__).parent
-FAMILIES = ("cwii", "azwi", "aws_gcp", "osc")
+FAMILIES = ("cwii", "azwi", "aws_gcp", "osc", "ccoctl")
 
 
 def departures(family: str) -> dict[str, str]:
@@ -36,10 +36,16 @@ def problems(family: str, vector: dict[str, Any]) -> list[str]:
 def load(path: Path) -> list[dict[str, Any]]:
     """The vectors of a file: a list, or an object that holds one under ``cases`` or ``vectors``."""
     data = json.loads(path.read_text())
+    constants: dict[str, str] = {}
     if isinstance(data, dict):
+        constants = data.get("constants") or {}
         data = data.get("cases", data.get("vectors"))
     if not isinstance(data, list):
         raise SystemExit(f"{path}: want a list of vectors")
+    for vector in data:
+        vector.setdefault("name", vector.get("id"))
+        if constants:
+            vector.setdefault("constants", constants)
     return data
 
 

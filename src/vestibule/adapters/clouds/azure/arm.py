@@ -19,6 +19,7 @@ from vestibule.adapters.clouds.azure.values import (
     Group,
     Identity,
     Role,
+    Thing,
 )
 
 if TYPE_CHECKING:
@@ -71,10 +72,10 @@ class Arm:
         _gone(lambda: self._groups.resource_groups.begin_delete(name).result())
 
     @told
-    def resources(self, group: str) -> list[tuple[str, str]]:
-        """Listing resources of group; type and name of each."""
+    def resources(self, group: str) -> list[Thing]:
+        """Listing resources of group."""
         found = _maybe(lambda: list(self._groups.resources.list_by_resource_group(group)))
-        return [(str(one.type), str(one.name)) for one in found or ()]
+        return [Thing(str(one.type), str(one.name), dict(one.tags or {})) for one in found or ()]
 
     # ── storage ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -14,6 +14,14 @@ class Group(NamedTuple):
     tags: Mapping[str, str]
 
 
+class Thing(NamedTuple):
+    """Any resource."""
+
+    kind: str
+    name: str
+    tags: Mapping[str, str]
+
+
 class Account(NamedTuple):
     """A storage account."""
 

@@ -15,6 +15,7 @@ from vestibule.adapters.clouds.azure.values import (
     Group,
     Identity,
     Role,
+    Thing,
 )
 from vestibule.apps.provision.azure.request import Wanted, roles
 
@@ -51,8 +52,8 @@ class Belongings(NamedTuple):
     """Custom ones."""
     assignments: tuple[Assignment, ...]
     """Of the whole subscription."""
-    resources: tuple[tuple[str, str], ...] = ()
-    """Type and name of everything in the OIDC group."""
+    resources: tuple[Thing, ...] = ()
+    """Everything in the OIDC group."""
 
 
 def issuer(arm: Arm, wanted: Wanted) -> Observed:

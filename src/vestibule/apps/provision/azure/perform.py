@@ -88,13 +88,16 @@ class Performer:
     def _publish(self, wanted: do.Publish) -> Result:
         cloud = self._wanted.cloud
         issuer = self._wanted.issuer_url
+
+        def shared_key() -> str:
+            return self._arm.account_key(wanted.group, wanted.account)
+
         if wanted.website:
-            blobs.enable_website(cloud, wanted.account, self._credential)
+            blobs.enable_website(cloud, wanted.account, self._credential, shared_key)
             if not issuer:
                 found = self._arm.account(wanted.group, wanted.account)
                 issuer = found.web if found else ""
-        shared = None if wanted.website else lambda: self._arm.account_key(wanted.group, wanted.account)
-        store = blobs.store(cloud, wanted.account, wanted.container, self._credential, shared)
+        store = blobs.store(cloud, wanted.account, wanted.container, self._credential, shared_key)
         publication.publish(
             store, issuer, self._keys, tags=dict(wanted.tags), fetch=self._fetch, pause=self._pause
         )

@@ -47,8 +47,9 @@ def issuer(wanted: Wanted, found: Observed) -> Plan:
     remarks: list[str] = []
     if found.account is None:
         public = wanted.issuer_mode == "blob"
-        # the original's body for a public one; for the others nothing is public and keys are of no use
-        properties = {"allowBlobPublicAccess": public} | ({} if public else {"allowSharedKeyAccess": False})
+        # the original's body for a public one; behind a front door nothing is public and keys are of no use
+        private = wanted.issuer_mode == "private"
+        properties = {"allowBlobPublicAccess": public} | ({"allowSharedKeyAccess": False} if private else {})
         action = do.CreateAccount(names.oidc_group, names.account, wanted.region, account_tags, properties)
         made = Resource("account", f"{names.oidc_group}/{names.account}")
         steps.append(Step(account_step, "create", title, action, (group_step,), made))

@@ -112,7 +112,11 @@ def _group(
     ours = {(_IDENTITY, one.name.lower()) for one in identities}
     if account_ours and found.account is not None:
         ours.add((_ACCOUNT, found.account.name.lower()))
-    others = [f"{kind} {name}" for kind, name in found.resources if (kind.lower(), name.lower()) not in ours]
+    others = [
+        f"{one.kind} {one.name}"
+        for one in found.resources
+        if (one.kind.lower(), one.name.lower()) not in ours and one.tags.get(names.owned_tag) != rules.OWNED
+    ]
     tagged = group.tags.get(names.owned_tag) == rules.OWNED or _known(inventory, "group", group.name)
     if others or not tagged:
         why = f"it holds {', '.join(sorted(others))}" if others else f"it does not bear {names.owned_tag}"

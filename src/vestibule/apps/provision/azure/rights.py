@@ -40,7 +40,7 @@ _IDENTITIES: Final = (
 _DELETE: Final = (
     f"{_GROUP}/read",
     f"{_GROUP}/delete",
-    "Microsoft.Resources/subscriptions/resources/read",
+    f"{_GROUP}/resources/read",
     f"{_ACCOUNT}/read",
     f"{_ACCOUNT}/delete",
     f"{_IDENTITY}/read",
