@@ -1,16 +1,13 @@
-"""Every row of the table: admitted, laid out, logged in."""
+"""One row of the table: admitted, laid out, logged in."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.chain.case import Case
 from tests.chain.container import Container, login
 from tests.chain.kubelet import LaidOut
 from tests.chain.logins import Clouds, Login
-from tests.chain.rows import CASES
 from tests.chain.stage import Stages
 
 
@@ -21,8 +18,8 @@ def wanted(case: Case, laid: LaidOut) -> list[tuple[Container, Login]]:
     return [(Container(laid, name), one) for name, one in everything + some]
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
-def test_the_pod_logs_in(stages: Stages, clouds: Clouds, tools: Path, case: Case) -> None:
+def play(stages: Stages, clouds: Clouds, tools: Path, case: Case) -> None:
+    """Admit the pod, lay it out, log in from every container that should, and from those that should not."""
     laid = stages.play(case)
     for one in case.logins:
         one.trust(clouds, stages.issuer, laid.subject)
