@@ -37,7 +37,7 @@ def stay_at_home(event: str, arguments: tuple[Any, ...]) -> None:
 
 def aws() -> Json:
     """Whatever the default chain finds, used for a signed call."""
-    import boto3  # type: ignore[import-untyped]
+    import boto3
 
     session = boto3.Session()
     credentials = session.get_credentials()
