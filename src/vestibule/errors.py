@@ -13,6 +13,7 @@
     ├── Forbidden               the cluster or the cloud does not let us; a human must act
     ├── NotFound                what should be there is not: a bucket, a container, a group
     ├── Conflict                somebody else owns that field, or wrote in between
+    │   └── Foreign             an object with a name that we need is not ours; a human must act
     └── MissingExtra            an optional dependency is not installed
 
 Messages start lower case and end without a period; values are fields.
@@ -25,6 +26,7 @@ from typing import NamedTuple
 __all__ = [
     "Conflict",
     "Forbidden",
+    "Foreign",
     "Gone",
     "InvalidInput",
     "InvalidSettings",
@@ -108,6 +110,10 @@ class NotFound(VestibuleError):
 
 class Conflict(VestibuleError):
     """Another field manager owns what we wanted to write, or somebody wrote since we read."""
+
+
+class Foreign(Conflict):
+    """An object stands where ours should, and we did not make it; it is never overwritten."""
 
 
 class MissingExtra(VestibuleError):

@@ -190,7 +190,7 @@ def test_the_sidecar_of_a_hosted_control_plane_starts_before_its_api_server(
     account(control_plane, namespace, {**AZURE, "azure.workload.identity/tenant-id": TENANT})
     with FaultProxy.opaque(control_plane.url) as proxy:
         with proxy.refusing():
-            process = start(proxy.url, AZURE_TENANT_ID="", AZURE_ENVIRONMENT="AzureBleuCloud")
+            process = start(proxy.url, AZURE_TENANT_ID="", AZURE_ENVIRONMENT="AzureStackCloud")
             until(lambda: "API server not heard" in process.logged(), "an attempt")
             until(lambda: "serving https" in process.logged(), "the start")
             assert (process.probe("/healthz"), process.probe("/readyz")) == (200, 503)

@@ -69,7 +69,7 @@ def test_only_the_guard_catches_everything() -> None:
         )
     }
 
-    assert guards == {"adapters/serving/endpoint.py"}
+    assert guards == {"adapters/serving/endpoint.py", "apps/operator/runtime/controller.py"}
 
 
 def test_drawers_have_names() -> None:

@@ -155,7 +155,7 @@ def test_suites_that_nobody_should_speak_are_left_out_and_told(tmp_path: Path) -
 
 
 def test_an_empty_tenant_and_a_cloud_nobody_knows_are_told_and_survived(tmp_path: Path) -> None:
-    environ = {"AZURE_TENANT_ID": "", "AZURE_ENVIRONMENT": "AzureBleuCloud"}
+    environ = {"AZURE_TENANT_ID": "", "AZURE_ENVIRONMENT": "AzureStackCloud"}
     with standing_in("azwi", tmp_path, *SIDECAR, **environ) as webhook:
         answer = webhook.review()
 
@@ -163,7 +163,7 @@ def test_an_empty_tenant_and_a_cloud_nobody_knows_are_told_and_survived(tmp_path
         assert "AZURE_AUTHORITY_HOST" not in patch(answer)
         told = " ".join(answer["response"]["warnings"])
         assert "the settings name no tenant" in told
-        assert "the webhook's cloud is 'AzureBleuCloud', which is none that it knows" in told
+        assert "the webhook's cloud is 'AzureStackCloud', which is none that it knows" in told
         assert webhook.probe("/readyz") == 200
 
 

@@ -1,4 +1,4 @@
-"""``vestibule ccoctl azure|aws …``: command lines of the original as they are; any failure is exit code 1."""
+"""``vestibule ccoctl azure|aws|gcp …``: command lines of the original as they are; any failure is exit code 1."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Original(click.Group):
         return found
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return ["aws", "azure"]
+        return ["aws", "azure", "gcp"]
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -30,10 +30,21 @@ class Call(msgspec.Struct, frozen=True):
         return self.method == "GET"
 
 
-def _path(kind: Kind, namespace: str, name: str = "", **query: str | int) -> str:
+class Scope(NamedTuple):
+    """Which objects of a kind: those of a namespace, or of all; those with labels, or all."""
+
+    namespace: str = ""
+    selector: str = ""
+
+
+EVERYWHERE: Final = Scope()
+
+
+def _path(kind: Kind, namespace: str, name: str = "", sub: str = "", /, **query: str | int) -> str:
     root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
     where = f"/namespaces/{quote(namespace, safe='')}" if kind.namespaced and namespace else ""
     what = f"/{quote(name, safe='')}" if name else ""
+    what += f"/{sub}" if sub else ""
     asked = f"?{urlencode(query)}" if query else ""
     return f"{root}{where}/{kind.plural}{what}{asked}"
 
@@ -43,25 +54,29 @@ def get(kind: Kind, namespace: str, name: str) -> Call:
     return Call("GET", _path(kind, namespace, name))
 
 
-def list_page(kind: Kind, token: str = "") -> Call:
-    """A page of all objects of a kind; the token comes from the page before."""
-    more: dict[str, str | int] = {"limit": PAGE}
+def list_page(kind: Kind, token: str = "", scope: Scope = EVERYWHERE, *, size: int = PAGE) -> Call:
+    """A page of the objects of a kind; the token comes from the page before."""
+    more: dict[str, str | int] = {"limit": size}
     if token:
         more["continue"] = token
-    return Call("GET", _path(kind, "", "", **more))
+    if scope.selector:
+        more["labelSelector"] = scope.selector
+    return Call("GET", _path(kind, scope.namespace, "", **more))
 
 
-def watch(kind: Kind, version: str, seconds: int) -> Call:
+def watch(kind: Kind, version: str, seconds: int, scope: Scope = EVERYWHERE) -> Call:
     """Every change after a version, with bookmarks, for so many seconds."""
+    more: dict[str, str | int] = {"labelSelector": scope.selector} if scope.selector else {}
     return Call(
         "GET",
         _path(
             kind,
-            "",
+            scope.namespace,
             watch="true",
             allowWatchBookmarks="true",
             resourceVersion=version,
             timeoutSeconds=seconds,
+            **more,
         ),
     )
 
@@ -101,3 +116,24 @@ def json_patch(kind: Kind, namespace: str, name: str, operations: list[dict[str,
     return Call(
         "PATCH", _path(kind, namespace, name), msgspec.json.encode(operations), "application/json-patch+json"
     )
+
+
+def merge_patch(kind: Kind, namespace: str, name: str, change: Mapping[str, Any], sub: str = "") -> Call:
+    """RFC 7396; with ``metadata.resourceVersion`` in it, it fails when somebody wrote in between."""
+    return Call(
+        "PATCH",
+        _path(kind, namespace, name, sub),
+        msgspec.json.encode(change),
+        "application/merge-patch+json",
+    )
+
+
+def delete(kind: Kind, namespace: str, name: str, *, uid: str) -> Call:
+    """Delete this very object, and later what hangs on it; one that took its name meanwhile stays."""
+    options = {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {"uid": uid},
+        "propagationPolicy": "Background",
+    }
+    return Call("DELETE", _path(kind, namespace, name), msgspec.json.encode(options), "application/json")

@@ -61,6 +61,10 @@ class Elector:
         """Whether we hold the lease at this very moment."""
         return self._clock() < self._until
 
+    def left(self) -> float:
+        """Seconds in which nobody else can lead yet: what was begun while we led must end within them."""
+        return max(0.0, self._until + (self._lease_seconds - self._renew_seconds) / 2 - self._clock())
+
     async def run(self) -> None:
         """Try and renew, for ever; on the way out the lease is let go."""
         try:

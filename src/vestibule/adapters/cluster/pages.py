@@ -39,14 +39,28 @@ async def pages(
         if answer.status != 200:
             client.raise_for(answer, f"listing {kind}")
         document = _decoded(answer.body, str(kind))
-        for item in (items := document.get("items") or []):
-            # the kind is not in the items of a list
-            item.setdefault("apiVersion", kind.api_version)
-            item.setdefault("kind", kind.kind)
-        yield items
+        yield _items(document, kind)
         token = (document.get("metadata") or {}).get("continue") or ""
         if not token:
             return
+
+
+def items(answer: client.Answer, kind: Kind) -> list[Object]:
+    """The objects of one page; none of a kind that is not served. Raises Forbidden, Unavailable."""
+    if answer.status == 404:
+        return []
+    if answer.status != 200:
+        client.raise_for(answer, f"listing {kind}")
+    return _items(_decoded(answer.body, str(kind)), kind)
+
+
+def _items(document: Object, kind: Kind) -> list[Object]:
+    listed: list[Object] = document.get("items") or []
+    for item in listed:
+        # the kind is not in the items of a list
+        item.setdefault("apiVersion", kind.api_version)
+        item.setdefault("kind", kind.kind)
+    return listed
 
 
 async def every(asked: Client, kind: Kind, namespace: str = "", *, selector: str = "") -> list[Object]:

@@ -8,6 +8,7 @@ compares them.
 from __future__ import annotations
 
 import sys
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -52,26 +53,43 @@ def source(kind: Kind, item: Item) -> Source:
 _NEVER_OWNED = frozenset({gvk.NAMESPACE, gvk.SERVICE_ACCOUNT})
 
 
-class Store:
+class Named(Protocol):
+    """What has a place in a store."""
+
+    @property
+    def namespace(self) -> str:
+        """Empty where the kind has none."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The object's."""
+        ...
+
+
+T = TypeVar("T", bound=Named)
+
+
+class Store(Generic[T]):
     """All objects of one kind."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        self._spaces: dict[str, dict[str, Source]] = {}
+        self._spaces: dict[str, dict[str, T]] = {}
 
-    def get(self, namespace: str, name: str) -> Source | None:
+    def get(self, namespace: str, name: str) -> T | None:
         """The object, or None when it has not been seen."""
         space = self._spaces.get(namespace)
         return None if space is None else space.get(name)
 
-    def put(self, found: Source) -> Source | None:
+    def put(self, found: T) -> T | None:
         """Take an object in; what stood there before."""
         space = self._spaces.setdefault(found.namespace, {})
         before = space.get(found.name)
         space[found.name] = found
         return before
 
-    def drop(self, namespace: str, name: str) -> Source | None:
+    def drop(self, namespace: str, name: str) -> T | None:
         """Forget an object; what stood there."""
         space = self._spaces.get(namespace)
         if space is None:

@@ -22,21 +22,31 @@ _TLS_1_2_CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"  # forward secret and au
 _IANA: Final = re.compile(
     r"TLS_(ECDHE_(?:RSA|ECDSA))_WITH_(AES_(?:128|256)_GCM_SHA(?:256|384)|CHACHA20_POLY1305)(?:_SHA256)?"
 )
+_OPENSSL: Final = re.compile(
+    r"ECDHE-(?:RSA|ECDSA)-(?:AES(?:128-GCM-SHA256|256-GCM-SHA384)|CHACHA20-POLY1305)"
+)
 
 _TLS_1_3: Final = re.compile(r"TLS_(AES_(128|256)_(GCM|CCM(_8)?)|CHACHA20_POLY1305)_SHA(256|384)")
 
 
 def ciphers(suites: Collection[str]) -> str:
-    """OpenSSL's names for suites given by their IANA names; what is not both forward secret and authenticated
-    is left out, and so are those of TLS 1.3, which cannot be chosen. Empty suites: the usual ones."""
-    found = [match for suite in suites if (match := _IANA.fullmatch(suite))]
-    names = [f"{match[1]}_{match[2]}".replace("AES_", "AES").replace("_", "-") for match in found]
-    return ":".join(names) or _TLS_1_2_CIPHERS
+    """OpenSSL's names for suites given by their IANA names or by OpenSSL's own; what is not both forward
+    secret and authenticated is left out, and so are those of TLS 1.3, which cannot be chosen. Empty suites:
+    the usual ones."""
+    return ":".join(name for suite in suites if (name := _openssl(suite))) or _TLS_1_2_CIPHERS
+
+
+def _openssl(suite: str) -> str:
+    """OpenSSL's name for a suite that can be chosen; empty when it cannot."""
+    if _OPENSSL.fullmatch(suite):
+        return suite
+    match = _IANA.fullmatch(suite)
+    return f"{match[1]}_{match[2]}".replace("AES_", "AES").replace("_", "-") if match else ""
 
 
 def left_out(suites: Collection[str]) -> list[str]:
     """The suites of TLS 1.2 that ``ciphers`` leaves out, or does not know."""
-    return [suite for suite in suites if not (_IANA.fullmatch(suite) or _TLS_1_3.fullmatch(suite))]
+    return [suite for suite in suites if not (_openssl(suite) or _TLS_1_3.fullmatch(suite))]
 
 
 class TlsHolder:

@@ -4,42 +4,19 @@ say: one that lets nobody in is no fault of the process."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from vestibule.core.admission import canned
 from vestibule.core.admission import review as reviews
 from vestibule.core.kinds.config import Settings
 from vestibule.core.mutation import pipeline
 from vestibule.core.mutation.facts import NO_ANNOTATIONS, Annotations, Facts, Source
 from vestibule.core.mutation.policy import Policy, compile_policy
 
-_NAMESPACE: Final = "canary"
-_POD: Final[dict[str, Any]] = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {
-        "name": "canary",
-        "namespace": _NAMESPACE,
-        "labels": {"azure.workload.identity/use": "true"},
-    },
-    "spec": {"serviceAccountName": "canary", "containers": [{"name": "canary", "image": "canary"}]},
-}
-_REVIEW: Final = msgspec.json.encode(
-    {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "canary",
-            "kind": {"group": "", "version": "v1", "kind": "Pod"},
-            "resource": {"group": "", "version": "v1", "resource": "pods"},
-            "operation": "CREATE",
-            "userInfo": {"username": "canary"},
-            "namespace": _NAMESPACE,
-            "object": _POD,
-        },
-    }
-)
+_NAMESPACE: Final = canned.NAMESPACE
+_REVIEW: Final = canned.review()
 _ROLE: Final = "arn:aws:iam::123456789012:role/canary"
 _ID: Final = "00000000-0000-0000-0000-000000000000"
 _PROVIDER: Final = "projects/1/locations/global/workloadIdentityPools/canary/providers/canary"

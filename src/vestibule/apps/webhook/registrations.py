@@ -6,7 +6,6 @@ read counts as trusting nobody, so that no new CA signs before it is known to be
 
 from __future__ import annotations
 
-import base64
 import logging
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -17,7 +16,7 @@ from vestibule import errors
 from vestibule.adapters.cluster import calls, client
 from vestibule.adapters.cluster.client import Client
 from vestibule.core.kinds.gvk import Kind
-from vestibule.core.pki import authority
+from vestibule.core.pki import keeping
 
 logger = logging.getLogger(__name__)
 
@@ -52,10 +51,7 @@ class Seen(NamedTuple):
     @property
     def trusted(self) -> list[str]:
         """The CAs that every webhook of every registration trusts; none when one could not be read."""
-        bundles = [_authorities(hook) for one in self.found.values() for hook in one.get("webhooks") or ()]
-        if self.problems or not bundles:
-            return []
-        return [ca for ca in bundles[0] if all(ca in bundle for bundle in bundles)]
+        return [] if self.problems else keeping.trusted(self.found.values())
 
 
 class Registrations:
@@ -89,7 +85,7 @@ class Registrations:
     async def publish(self, seen: Seen, authorities: Sequence[str]) -> list[str]:
         """Let the API server trust these CAs wherever it does not; why it could not be told, one by one."""
         problems = []
-        bundle = base64.b64encode("".join(authorities).encode()).decode()
+        bundle = keeping.encoded("".join(authorities))
         for name, one in seen.found.items():
             operations = _operations(one, bundle)
             if not operations:
@@ -132,11 +128,3 @@ def _operations(registration: Json, bundle: str) -> list[Json]:
             for index in stale
         ),
     ]
-
-
-def _authorities(hook: Json) -> list[str]:
-    """The CAs that one webhook trusts; none when its bundle cannot be read."""
-    try:
-        return authority.split(base64.b64decode(hook["clientConfig"].get("caBundle") or "").decode())
-    except ValueError:
-        return []

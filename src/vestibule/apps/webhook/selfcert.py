@@ -10,7 +10,6 @@ one Secret and one Lease, and get and patch of the registrations, all by name.
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import datetime
 import logging
@@ -29,7 +28,7 @@ from vestibule.apps.webhook import registrations
 from vestibule.apps.webhook.registrations import Registrations
 from vestibule.core.kinds import config, text
 from vestibule.core.kinds.gvk import Kind
-from vestibule.core.pki import authority, rotation
+from vestibule.core.pki import keeping, rotation
 from vestibule.core.pki.leaf import Pair
 
 logger = logging.getLogger(__name__)
@@ -98,7 +97,7 @@ class SelfCertificate:
 
     async def _look(self) -> None:
         secret = await self._get(SECRET, self._namespace, self._secret)
-        kept = _kept(secret)
+        kept = keeping.kept(secret.get("data"))
         if self._elector.leading:
             kept = await self._lead(secret, kept)
         if kept is not None:
@@ -111,7 +110,7 @@ class SelfCertificate:
             if not self._elector.leading:  # the fence: time may have passed since we looked
                 raise errors.Unavailable("leadership was lost before the Secret was written")
             await self._send(
-                calls.replace(SECRET, {**secret, "data": _data(wanted)}), f"Secret {self._secret}"
+                calls.replace(SECRET, {**secret, "data": keeping.data(wanted)}), f"Secret {self._secret}"
             )
             logger.info("certificate renewed", extra={"authorities": len(wanted.bundle)})
         self._tell((*seen.problems, *await self._registrations.publish(seen, wanted.bundle)))
@@ -211,36 +210,3 @@ def _registrations(settings: config.Settings) -> list[registrations.Name]:
 
 def _span(duration: str) -> datetime.timedelta:
     return datetime.timedelta(seconds=text.duration(duration) or 0)
-
-
-def _kept(secret: Json) -> rotation.Kept | None:
-    """What a Secret holds; None when it holds nothing, or nothing that can be read."""
-    data: dict[str, str] = secret.get("data") or {}
-    try:
-        text = {key: base64.b64decode(value, validate=True).decode() for key, value in data.items()}
-        bundle = tuple(authority.split(text.get("ca.crt", "")))
-        signer = next(ca for ca in bundle if ca == text["signer.crt"])
-        prepared = text.get("next-signer.crt")
-        kept = rotation.Kept(
-            Pair(signer, text["signer.key"]),
-            Pair(text["tls.crt"], text["tls.key"]),
-            bundle,
-            Pair(prepared, text["next-signer.key"]) if prepared else None,
-        )
-        authority.dates(kept.leaf.certificate)
-    except (KeyError, ValueError, StopIteration):
-        return None
-    return kept
-
-
-def _data(kept: rotation.Kept) -> dict[str, str]:
-    text = {
-        "ca.crt": "".join(kept.bundle),
-        "signer.crt": kept.signer.certificate,
-        "signer.key": kept.signer.key,
-        "tls.crt": kept.leaf.certificate,
-        "tls.key": kept.leaf.key,
-    }
-    if kept.next_signer is not None:
-        text |= {"next-signer.crt": kept.next_signer.certificate, "next-signer.key": kept.next_signer.key}
-    return {key: base64.b64encode(value.encode()).decode() for key, value in text.items()}

@@ -23,6 +23,8 @@ AUTHORITIES: Final = {
     "azuregermancloud": "https://login.microsoftonline.de/",
 }
 """Cloud names in lower case, and where their tokens are exchanged."""
+YOUNGER: Final = {"azurebleucloud": "https://login.sovcloud-identity.fr/"}
+"""Clouds that the original does not know and dies of; HyperShift lets people choose them."""
 MOUNTS: Final = {
     "1.5": "/var/run/secrets/azure/tokens",
     "1.6.0": "/var/run/secrets/azure/wi",
@@ -93,9 +95,13 @@ class Azwi(Section, frozen=True):
     """A token endpoint of one's own."""
 
 
-def authority(settings: Azwi) -> str | None:
-    """Where tokens are exchanged; None when the cloud is unknown."""
-    return settings.authority_host or AUTHORITIES.get(settings.cloud.lower())
+def authority(settings: Azwi, *, strict: bool) -> str | None:
+    """Where tokens are exchanged; None when the cloud is unknown, to the original where we are strict.
+
+    A cloud of one's own (``AzureStackCloud``) has no place that we could know: ``authorityHost`` says it.
+    """
+    known = AUTHORITIES if strict else {**AUTHORITIES, **YOUNGER}
+    return settings.authority_host or known.get(settings.cloud.lower())
 
 
 def version(text: str) -> tuple[int, int] | None:
@@ -107,7 +113,7 @@ def version(text: str) -> tuple[int, int] | None:
 def problems(settings: Azwi, *, strict: bool) -> Iterator[tuple[str, str]]:
     """Field and what is wrong with it. What the original dies of and a cluster can live with is an error in
     strict only."""
-    if strict and authority(settings) is None:
+    if strict and authority(settings, strict=True) is None:
         yield "cloud", f"There is no cloud environment matching the name {settings.cloud!r}"
     if settings.kubernetes_version and version(settings.kubernetes_version) is None:
         yield "kubernetesVersion", f"is {settings.kubernetes_version!r}, want a version such as v1.34.0"

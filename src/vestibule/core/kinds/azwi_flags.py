@@ -13,7 +13,7 @@ FLAGS: Final = (
     Flag("webhook-cert-dir", "directory of tls.crt and tls.key"),
     Flag("disable-cert-rotation", "certificates come from elsewhere", "bool"),
     Flag("tls-min-version", "1.2, 1.3, VersionTLS12 or VersionTLS13; lower ones are raised to 1.2"),
-    Flag("tls-cipher-suites", "TLS 1.2 suites by their IANA names"),
+    Flag("tls-cipher-suites", "TLS 1.2 suites by their IANA names or OpenSSL's"),
     Flag("health-addr", "where /healthz and /readyz are served"),
     Flag("metrics-addr", "where /metrics is served"),
     Flag("metrics-backend", "prometheus"),

@@ -158,8 +158,8 @@ class Serving(Section, frozen=True):
     tls_min_version: Literal["1.2", "1.3"] = "1.2"
     """Lowest version spoken; 1.3 is preferred always."""
     tls_cipher_suites: tuple[str, ...] = ()
-    """TLS 1.2 suites by their IANA names; empty: the forward-secret, authenticated ones. TLS 1.3 has only
-    such."""
+    """TLS 1.2 suites by their IANA names or OpenSSL's; empty: the forward-secret, authenticated ones. TLS
+    1.3 has only such."""
     client_ca: str = ""
     """PEM bundle; when set, only callers with a certificate from it are served."""
     client_names: tuple[str, ...] = ()

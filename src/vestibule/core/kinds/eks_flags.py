@@ -30,7 +30,7 @@ FLAGS: Final = (
     Flag("tls-cert", "certificate chain, PEM"),
     Flag("tls-key", "private key, PEM"),
     Flag("tls-min-version", "1.2, 1.3, VersionTLS12 or VersionTLS13; lower ones are raised to 1.2"),
-    Flag("tls-cipher-suites", "TLS 1.2 suites by their IANA names"),
+    Flag("tls-cipher-suites", "TLS 1.2 suites by their IANA names or OpenSSL's"),
     Flag("kubeconfig", "the cluster"),
     Flag("v", "verbosity: 4 and more is debug"),
     Flag("in-cluster", "false: certificates come from files, as here they always do", "bool"),

@@ -38,6 +38,9 @@ DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets")
 JOB = Kind("batch", "v1", "Job", "jobs")
 CRON_JOB = Kind("batch", "v1", "CronJob", "cronjobs")
 IDENTITY_POLICY = Kind("vestibule.dev", "v1alpha1", "IdentityPolicy", "identitypolicies", namespaced=False)
+VESTIBULE_WEBHOOK = Kind(
+    "vestibule.dev", "v1alpha1", "VestibuleWebhook", "vestibulewebhooks", namespaced=False
+)
 KATA_CONFIG = Kind("kataconfiguration.openshift.io", "v1", "KataConfig", "kataconfigs", namespaced=False)
 OSC_WEBHOOK_CONFIG = Kind(
     "kataconfiguration.openshift.io", "v1alpha1", "OSCWebhookConfig", "oscwebhookconfigs", namespaced=False

@@ -26,7 +26,7 @@ FLAGS: Final = (
     Flag("webhook-port", "where reviews are answered"),
     Flag("webhook-cert-dir", "directory of tls.crt and tls.key"),
     Flag("tls-min-version", "1.2, 1.3, VersionTLS12 or VersionTLS13; lower ones are raised to 1.2"),
-    Flag("tls-cipher-suites", "TLS 1.2 suites by their IANA names"),
+    Flag("tls-cipher-suites", "TLS 1.2 suites by their IANA names or OpenSSL's"),
     Flag("kubeconfig", "the cluster"),
     Flag("zap-log-level", "debug, info, error or a number, which is debug"),
     Flag("leader-elect", "taken, without effect: every replica serves", "bool", used=False),

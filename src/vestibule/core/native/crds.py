@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from vestibule.core.kinds import identitypolicy, kata, labels
-from vestibule.core.kinds.gvk import IDENTITY_POLICY, KATA_CONFIG, OSC_WEBHOOK_CONFIG, Kind
+from vestibule.core.kinds import conditions, identitypolicy, installs, kata, labels
+from vestibule.core.kinds.gvk import (
+    IDENTITY_POLICY,
+    KATA_CONFIG,
+    OSC_WEBHOOK_CONFIG,
+    VESTIBULE_WEBHOOK,
+    Kind,
+)
 from vestibule.core.native import schema
 
 Object = dict[str, Any]
@@ -25,6 +31,69 @@ def identity_policy() -> Object:
     return _definition(
         IDENTITY_POLICY, "Identities and limits for many ServiceAccounts.", spec, columns, ["idp"]
     )
+
+
+def webhook() -> Object:
+    """The definition of VestibuleWebhook, whose name is that of all that is made for it."""
+    spec = schema.structural(installs.Install)
+    fields = spec["properties"]
+    # the operator checks them and tells every problem; pruned here, a misspelt one would vanish silently
+    fields["settings"] |= {"x-kubernetes-preserve-unknown-fields": True}
+    fields["settings"].pop("additionalProperties", None)
+    fields["replicas"] |= {"minimum": 1}
+    fields["certificate"]["properties"]["caBundle"]["maxLength"] = 262_144
+    fields["certificate"]["x-kubernetes-validations"] = [
+        {
+            "rule": "!has(self.caBundle) || self.caBundle == '' || (has(self.mode) && self.mode == 'secret')",
+            "message": "caBundle is for mode 'secret' only",
+        }
+    ]
+    fields["target"]["properties"]["url"]["maxLength"] = 2048
+    fields["target"]["x-kubernetes-validations"] = [
+        {
+            "rule": "(has(self.type) && self.type == 'Url') == (has(self.url) && self.url != '')",
+            "message": "url is for type 'Url', and type 'Url' wants one",
+        },
+        {
+            "rule": "!has(self.url) || self.url == '' || self.url.matches('^https://[^/?#]+$')",
+            "message": "url wants https://HOST:PORT without a path",
+        },
+    ]
+    status = {
+        "type": "object",
+        "properties": {
+            "observedGeneration": {"type": "integer", "format": "int64"},
+            "certificateNotAfter": {"type": "string", "format": "date-time"},
+            "conditions": conditions.SCHEMA,
+        },
+    }
+    columns: list[Object] = [
+        *(
+            {"name": name, "type": "string", "jsonPath": f".status.conditions[?(@.type=='{name}')].status"}
+            for name in ("Available", "Progressing", "Degraded")
+        ),
+        {
+            "name": "Reason",
+            "type": "string",
+            "jsonPath": ".status.conditions[?(@.type=='Available')].reason",
+            "priority": 1,
+        },
+        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    ]
+    made = _definition(
+        VESTIBULE_WEBHOOK, "The webhook, as it should be in this cluster.", spec, columns, ["vw"], status
+    )
+    whole = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    whole["x-kubernetes-validations"] = [
+        {
+            "rule": (
+                f"self.metadata.name.size() <= {installs.LONGEST_NAME}"
+                " && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
+            ),
+            "message": f"metadata.name wants at most {installs.LONGEST_NAME} lower case letters, digits, -",
+        }
+    ]
+    return made
 
 
 def sandboxes() -> list[Object]:

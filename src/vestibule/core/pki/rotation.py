@@ -66,6 +66,25 @@ def next_state(
     return kept if alive == kept.bundle else kept._replace(bundle=alive)
 
 
+def due(kept: Kept, now: datetime.datetime, lives: Lives) -> float:
+    """Seconds until something is to be done, unless the names change; a prepared CA that nobody trusts yet
+    counts as due after its overlap."""
+    moments = [_third(kept.leaf.certificate)]
+    if kept.next_signer is not None:
+        since = authority.dates(kept.next_signer.certificate).since + authority.SKEW
+        moments.append(since + lives.overlap)
+    else:
+        moments.append(_third(kept.signer.certificate))
+    moments += [authority.dates(ca).until for ca in kept.bundle]
+    return max(0.0, (min(moments) - now).total_seconds())
+
+
+def _third(certificate: str) -> datetime.datetime:
+    """When a third of a life is left."""
+    dates = authority.dates(certificate)
+    return dates.until - (dates.until - dates.since - authority.SKEW) * _RENEW_AT
+
+
 def _activated(
     kept: Kept,
     prepared: Pair,

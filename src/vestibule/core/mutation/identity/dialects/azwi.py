@@ -194,12 +194,12 @@ class _Reading:
 
     def authority(self) -> str:
         """Where tokens are exchanged; empty for a cloud nobody knows."""
-        host = azwi_settings.authority(self._settings)
+        host = azwi_settings.authority(self._settings, strict=not self._checked)
         if host is None:
             self._found.notes.append(
                 Note(
                     f"the webhook's cloud is {self._settings.cloud!r}, which is none that it knows: "
-                    "AZURE_AUTHORITY_HOST is not set"
+                    "AZURE_AUTHORITY_HOST is not set, azwi.authorityHost says where tokens are exchanged"
                 )
             )
         return host or ""

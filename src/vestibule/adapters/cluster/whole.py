@@ -1,0 +1,78 @@
+"""A follower that keeps whole objects, for kinds of which there are few; only managed fields are left out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from vestibule.adapters.cluster import calls
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.follower import Change, Follower, Page
+from vestibule.core.kinds.gvk import Kind
+
+Object = dict[str, Any]
+
+
+class Whole(NamedTuple):
+    """One object."""
+
+    namespace: str
+    name: str
+    version: str
+    object: Object
+
+
+class _List(msgspec.Struct):
+    metadata: Object
+    items: list[Object] | None = None
+
+
+_list = msgspec.json.Decoder(_List).decode
+_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def whole(kind: Kind, obj: Object) -> Whole:
+    """An object with its place; the API server leaves the kind out of the items of a list."""
+    obj.setdefault("apiVersion", kind.api_version)
+    obj.setdefault("kind", kind.kind)
+    meta = obj.get("metadata") or {}
+    meta.pop("managedFields", None)
+    return Whole(
+        str(meta.get("namespace") or ""),
+        str(meta.get("name") or ""),
+        str(meta.get("resourceVersion") or ""),
+        obj,
+    )
+
+
+class Wholes(Follower[Whole]):
+    """One kind, kept in step; every change is told with the object, a deletion with its last state."""
+
+    def __init__(
+        self,
+        client: Client,
+        kind: Kind,
+        tell: Callable[[Change, Kind, Object], None],
+        *,
+        scope: calls.Scope = calls.EVERYWHERE,
+        optional: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(client, kind, scope=scope, optional=optional, clock=clock)
+        self._tell = tell
+
+    def _page(self, body: bytes) -> Page[Whole]:
+        listed = _list(body)
+        meta = listed.metadata
+        found = [whole(self.kind, obj) for obj in listed.items or ()]
+        return Page(found, str(meta.get("resourceVersion") or ""), str(meta.get("continue") or ""))
+
+    def _item(self, raw: msgspec.Raw) -> tuple[Whole, str]:
+        found = whole(self.kind, _object(raw))
+        return found, found.version
+
+    def _told(self, change: Change, found: Whole) -> None:
+        self._tell(change, self.kind, found.object)

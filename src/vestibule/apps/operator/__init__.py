@@ -1,0 +1,1 @@
+"""The operator: objects say what should be installed, controllers keep it so."""

@@ -1,0 +1,238 @@
+"""The operator process: what is wired to what, in which order it starts, and how it leaves.
+
+The plain port answers from the beginning. Controllers work while this process leads; on SIGTERM they end
+first, then the lease is let go, so that the next process can go on at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import signal
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from vestibule import errors
+from vestibule.adapters.cluster import calls
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.lease import Elector
+from vestibule.adapters.observe import logs
+from vestibule.adapters.observe.reconciling import Reconciling
+from vestibule.adapters.serving.health import Health
+from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Server
+from vestibule.apps.operator.runtime import difference, leader
+from vestibule.apps.operator.runtime.apply import Applier
+from vestibule.apps.operator.runtime.controller import RESYNC_SECONDS, Controller
+from vestibule.apps.operator.runtime.events import Events
+from vestibule.apps.operator.runtime.pen import Alone, Pen
+from vestibule.apps.operator.runtime.watches import Watch, Watches
+from vestibule.apps.operator.runtime.workqueue import Queue
+from vestibule.apps.operator.sandbox import reconciler as sandboxes
+from vestibule.apps.operator.standalone import reconciler as installations
+from vestibule.core.kinds import gvk, text
+from vestibule.core.native import kinds
+
+logger = logging.getLogger(__name__)
+Object = dict[str, Any]
+NAME: Final = "vestibule-operator"
+"""Our name as field manager, in events, and of our lease."""
+_RETRY_SECONDS: Final = 1.0
+"""Between two looks at the lease: whoever waits takes over within two seconds of a good-bye."""
+
+
+class Options(NamedTuple):
+    """What the command line says."""
+
+    namespace: str
+    identity: str
+    image: str = ""
+    lease: str = NAME
+    """Empty: there is no other process, and no election."""
+    metrics_addr: str = "0.0.0.0:8080"  # noqa: S104 - the kubelet and Prometheus come from outside
+    workers: int = 4
+    resync: float = RESYNC_SECONDS
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+class App:
+    """One operator process."""
+
+    def __init__(
+        self, client: Client, options: Options, *, now: Callable[[], datetime.datetime] = _now
+    ) -> None:
+        self._client = client
+        self._options = options
+        self._now = now
+        self.metrics = Reconciling()
+        self._elector = (
+            Elector(client, options.namespace, options.lease, options.identity, retry_seconds=_RETRY_SECONDS)
+            if options.lease
+            else None
+        )
+        self._fence = self._elector or Alone()
+        self._pen = Pen(client, self._fence)
+        self._watches: list[Watches[str]] = []
+        self.metrics.writes = self._pen.writes
+        self.metrics.leading = lambda: self._fence.leading
+        self.health = Health({"watches": self._deaf})
+        self.server = Server(self._answer, tls=None, name="operator")
+
+    def _deaf(self) -> str:
+        """Who does not lead has nothing to listen to, and is ready to take over."""
+        return next((said for one in self._watches if (said := one.problem())), "")
+
+    def _answer(self, request: HttpRequest) -> HttpResponse:
+        if request.path == "/metrics":
+            return HttpResponse(200, self.metrics.render(), "text/plain; version=0.0.4; charset=utf-8")
+        return self.health.answer(request) or HttpResponse(404, b"", "text/plain")
+
+    async def run(self, stop: asyncio.Event, *, ready: Callable[[App], None] | None = None) -> None:
+        """Until told to stop."""
+        if self._options.metrics_addr:
+            address = text.address(self._options.metrics_addr)
+            if address is None:
+                problem = errors.Problem("--metrics-addr", "", f"is {self._options.metrics_addr!r}")
+                raise errors.InvalidSettings(problem)
+            await self.server.start([address])
+        if ready is not None:
+            ready(self)
+        work = self.work() if self._elector is None else leader.lead(self._elector, self.work)
+        working = asyncio.create_task(work, name="work")
+        waiting = asyncio.create_task(stop.wait(), name="stop")
+        try:
+            await asyncio.wait([working, waiting], return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                working.result()
+        finally:
+            self.health.draining = True
+            for task in (working, waiting):
+                task.cancel()
+            await asyncio.gather(working, waiting, return_exceptions=True)
+            if self._options.metrics_addr:
+                await self.server.drain(delay=0, grace=0.2)
+            await self._client.close()
+            logger.info("stopped")
+
+    async def work(self) -> None:
+        """All controllers, for ever; begun afresh whenever we come to lead."""
+        options = self._options
+        applier = Applier(self._client, self._pen, NAME)
+        events = Events(self._pen, f"vestibule.dev/{NAME}", options.identity, self._now)
+        queue: Queue[str] = Queue(workers=options.workers)
+        other: Queue[str] = Queue(workers=1)
+        watches = Watches(self._client, self._concerning(lambda: known), queue.add)
+        beside = Watches(
+            self._client,
+            [
+                Watch(kind, lambda _: (sandboxes.KEY,), optional=True)
+                for kind in (
+                    gvk.KATA_CONFIG,
+                    gvk.OSC_WEBHOOK_CONFIG,
+                    gvk.RUNTIME_CLASS,
+                    gvk.VESTIBULE_WEBHOOK,
+                )
+            ],
+            other.add,
+        )
+        known = watches
+        install = installations.Reconciler(
+            installations.Parts(
+                self._client,
+                self._pen,
+                applier,
+                events,
+                options.namespace,
+                options.image,
+                lambda: watches.known(kinds.MUTATING),
+                self._shown,
+                self._now,
+            )
+        )
+        statuses = sandboxes.Reconciler(
+            sandboxes.Parts(
+                self._client, self._pen, events, lambda: beside.known(gvk.VESTIBULE_WEBHOOK), self._now
+            )
+        )
+        controllers = [
+            Controller("webhooks", install, queue, self.metrics, resync=options.resync),
+            Controller("sandboxes", statuses, other, self.metrics, resync=options.resync),
+        ]
+        self._watches = [watches, beside]
+        try:
+            async with asyncio.TaskGroup() as group:
+                for controller in controllers:
+                    self._show_queue(controller)
+                    group.create_task(controller.run(), name=controller.name)
+                for one in self._watches:
+                    group.create_task(one.run(), name="watches")
+        finally:
+            self._watches = []
+
+    def _show_queue(self, controller: Controller[str]) -> None:
+        queue = controller.queue
+        self.metrics.queues[controller.name] = lambda: {
+            "ready": len(queue),
+            "running": queue.running,
+            "waiting": queue.waiting,
+        }
+
+    def _shown(self, name: str, conditions: list[Object]) -> None:
+        """Show the conditions of an installation as metrics."""
+        shown = self.metrics.conditions
+        for key in [key for key in shown if key[:2] == (gvk.VESTIBULE_WEBHOOK.kind, name)]:
+            del shown[key]
+        for one in conditions:
+            shown[gvk.VESTIBULE_WEBHOOK.kind, name, str(one["type"])] = one["status"] == "True"
+
+    def _concerning(self, known: Callable[[], Watches[str]]) -> list[Watch[str]]:
+        """Everything whose change concerns an installation."""
+        namespace = self._options.namespace
+        owned = calls.Scope(selector=difference.OWNER)
+        near = calls.Scope(namespace, difference.OWNER)
+
+        def everybody(_: Object) -> Iterable[str]:
+            return [str(one["metadata"]["name"]) for one in known().known(gvk.VESTIBULE_WEBHOOK)]
+
+        def behind(obj: Object) -> Iterable[str]:
+            service = str((obj["metadata"].get("labels") or {}).get("kubernetes.io/service-name"))
+            return [service] if service in everybody(obj) else []
+
+        return [
+            Watch(gvk.VESTIBULE_WEBHOOK, lambda obj: (str(obj["metadata"]["name"]),)),
+            *(Watch(kind, _owner, near) for kind in kinds.NEAR),
+            *(Watch(kind, _owner, near, optional=True) for kind in kinds.CERT_MANAGER),
+            *(Watch(kind, _owner, owned) for kind in kinds.RIGHTS),
+            *(
+                Watch(kind, _owner, owned, optional=kind in (kinds.POLICY, kinds.POLICY_BINDING))
+                for kind in kinds.WIDE
+                if kind is not kinds.MUTATING
+            ),
+            # other identity webhooks are told, too
+            Watch(kinds.MUTATING, lambda obj: _owner(obj) or everybody(obj)),
+            Watch(kinds.ENDPOINT_SLICE, behind, calls.Scope(namespace, "kubernetes.io/service-name")),
+            Watch(gvk.KATA_CONFIG, everybody, optional=True),
+            Watch(gvk.OSC_WEBHOOK_CONFIG, everybody, optional=True),
+        ]
+
+
+def _owner(obj: Object) -> Iterable[str]:
+    owner = (obj["metadata"].get("labels") or {}).get(difference.OWNER)
+    return [str(owner)] if owner else []
+
+
+async def _main(app: App, ready: Callable[[App], None] | None) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, stop.set)
+    await app.run(stop, ready=ready)
+
+
+def run(app: App, log_level: str, *, ready: Callable[[App], None] | None = None) -> None:
+    """Run the process until SIGTERM or SIGINT."""
+    logs.configure(log_level)
+    asyncio.run(_main(app, ready))

@@ -1,0 +1,141 @@
+"""Certificates of the webhook that we place ourselves: an authority per control plane, a leaf for its names,
+and a client certificate for the guest.
+
+The root key of a control plane is not needed to serve. To be somebody in the guest there are two ways: a
+token that is asked for there and renewed, or, where the Secret with the guest's signing authority is at hand,
+a client certificate. The second cannot be revoked and is for who runs without the operator.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, Final, NamedTuple
+
+from vestibule.apps.operator.hosted import certificates
+from vestibule.apps.operator.hosted.target import Source, Target
+from vestibule.apps.operator.hosted.webhooks import OURS
+from vestibule.core.pki import authority, profile
+from vestibule.core.pki.leaf import Pair
+from vestibule.core.pki.profile import DAY, YEAR, Profile
+
+Object = dict[str, Any]
+GUEST_NAMESPACE: Final = "vestibule-system"
+"""Namespace of our ServiceAccount in the guest."""
+CA_SECRET: Final = f"{OURS}-ca"
+SERVING_SECRET: Final = f"{OURS}-serving-cert"
+KUBECONFIG_SECRET: Final = f"{OURS}-kubeconfig"
+_CA_LIFE: Final = 10 * YEAR
+_LEAF_LIFE: Final = 90 * DAY
+_SKEW: Final = datetime.timedelta(hours=1)
+
+
+class Served(NamedTuple):
+    """The two Secrets of the serving side, and why something in them is new."""
+
+    ca: Object
+    serving: Object
+    bundle: str
+    """What the guest must trust, PEM."""
+    reasons: tuple[str, ...]
+
+
+def serving_profile(names: tuple[str, ...]) -> Profile:
+    """A leaf that can serve and nothing else."""
+    return Profile(
+        common_name=names[0][:64],
+        names=names,
+        usages=("serverAuth",),
+        key="p-256",
+        life=_LEAF_LIFE,
+        skew=_SKEW,
+        renew_below=_LEAF_LIFE / 3,
+    )
+
+
+def served(
+    target: Target,
+    names: tuple[str, ...],
+    kept_ca: Object | None,
+    kept: Object | None,
+    now: datetime.datetime,
+) -> Served:
+    """The authority and the leaf; both as they are while they are good."""
+    held = _pair(kept_ca, ("ca.crt", "ca.key"))
+    reasons: tuple[str, ...] = ()
+    if not _lasts(held, now):
+        held = authority.new_authority(
+            f"{OURS} {target.namespace}/{target.name}"[:64], now=now, life=_CA_LIFE
+        )
+        reasons = ("there is no authority that lasts",)
+    wanted = serving_profile(names)
+    leaf = _pair(kept, ("tls.crt", "tls.key"))
+    why = profile.faults(leaf, held.certificate, wanted, now)
+    if why:
+        leaf = profile.issue(held, wanted, now)
+    ca = secret(target, CA_SECRET, {"ca.crt": held.certificate, "ca.key": held.key})
+    data = {"ca.crt": held.certificate, "tls.crt": leaf.certificate, "tls.key": leaf.key}
+    return Served(ca, secret(target, SERVING_SECRET, data), held.certificate, (*reasons, *why))
+
+
+def client_profile() -> Profile:
+    """Our ServiceAccount in the guest, by name."""
+    return Profile(
+        common_name=f"system:serviceaccount:{GUEST_NAMESPACE}:{OURS}",
+        organizations=("system:serviceaccounts", f"system:serviceaccounts:{GUEST_NAMESPACE}"),
+        usages=("clientAuth",),
+        key="p-256",
+        skew=_SKEW,
+    )
+
+
+class Server(NamedTuple):
+    """How the webhook reaches the guest's API server."""
+
+    address: str
+    trusted: str
+    """Its authority, PEM."""
+    name: str = ""
+    """The name in its certificate, where the address is not."""
+
+
+def kubeconfig(
+    target: Target, server: Server, signer: Object, kept: Object | None, now: datetime.datetime
+) -> Object:
+    """The Secret with a kubeconfig by client certificate; raises InvalidInput when the signer is no use."""
+    source: Source = target.signer or target.ca
+    pair = _pair(signer, (source.keys[0], source.keys[1] if len(source.keys) > 1 else ""))
+    as_ca = secret(target, source.secret, {"ca.crt": pair.certificate, "ca.key": pair.key})
+    made, _ = certificates.leaf(as_ca, kept, client_profile(), now)
+    data = {
+        "kubeconfig": certificates.kubeconfig_text(server.address, server.trusted, made, server.name),
+        "tls.crt": made.certificate,
+        "tls.key": made.key,
+    }
+    return secret(target, KUBECONFIG_SECRET, data)
+
+
+def secret(target: Target, name: str, data: dict[str, str]) -> Object:
+    """A Secret of ours beside a control plane."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": name,
+            "namespace": target.namespace,
+            "labels": {"app": OURS, "app.kubernetes.io/managed-by": "vestibule"},
+        },
+        "type": "Opaque",
+        "data": {key: certificates.encoded(value) for key, value in data.items()},
+    }
+
+
+def _pair(kept: Object | None, keys: tuple[str, str]) -> Pair:
+    return Pair(*(certificates.text_of(kept or {}, key) if key else "" for key in keys))
+
+
+def _lasts(held: Pair, now: datetime.datetime) -> bool:
+    """Whether an authority is there and outlives the leaves that it would sign."""
+    try:
+        return authority.dates(held.certificate).until - now > 2 * _LEAF_LIFE and bool(held.key)
+    except ValueError:
+        return False

@@ -1,0 +1,80 @@
+"""A control plane as all flavours describe it: where things live, what is allowed, whether to keep off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from vestibule.apps.operator.hosted.paused import RUNNING, Pause
+
+Object = dict[str, Any]
+Way = Literal["builtin", "deployment", "sidecar", "static-pod", "in-guest"]
+"""How the webhook stands beside the API server."""
+API_PORT = 6443
+
+
+class Source(NamedTuple):
+    """A Secret beside the control plane, and the keys under which to look, the best first."""
+
+    secret: str
+    keys: tuple[str, ...]
+
+
+class Edit(NamedTuple):
+    """A change to an object that somebody else owns, through fields that are meant for it.
+
+    The lists have no keys in their schema, so whoever applies one owns all of it: read, change, and write
+    with the resourceVersion that was read.
+    """
+
+    thing: Object
+    """The whole object, with our entries in it and everybody else's untouched."""
+    entries: tuple[str, ...]
+    """Paths of our entries."""
+    changed: bool
+    """False: there is nothing to write."""
+
+
+class Target(NamedTuple):
+    """One control plane."""
+
+    flavour: str
+    thing: Object
+    kubeconfig: Source
+    ca: Source
+    ways: tuple[Way, ...]
+    """What is possible, in the order of preference; the first is chosen when nobody says."""
+    external: Source | None = None
+    """A kubeconfig with an address from outside."""
+    signer: Source | None = None
+    """Who signs client certificates."""
+    server: str = ""
+    """Address of the API server inside the management cluster, where the stored one may be of no use."""
+    port: int = API_PORT
+    """Where the API server listens in its pod."""
+    pause: Pause = RUNNING
+    workload: str = ""
+    """Kind and name of what runs the API server."""
+    service_labels: Mapping[str, str] = {}
+    """What a Service needs so that its flavour tolerates webhooks to it."""
+    pod_labels: Mapping[str, str] = {}
+    notes: tuple[str, ...] = ()
+    """What a person should know about this flavour."""
+
+    @property
+    def name(self) -> str:
+        """Of the control plane."""
+        return str(self.thing["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """Where its parts live in the management cluster."""
+        return str(self.thing["metadata"].get("namespace", "default"))
+
+    @property
+    def deleting(self) -> bool:
+        """Whether it is on its way out."""
+        return bool(self.thing["metadata"].get("deletionTimestamp"))
+
+    def __str__(self) -> str:
+        return f"{self.thing['kind']} {self.namespace}/{self.name}"

@@ -1,0 +1,35 @@
+"""What every flavour of control plane can tell."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from vestibule.apps.operator.hosted.target import Edit, Target
+
+
+class Flavour(Protocol):
+    """A flavour; its modules are instances. Nothing here raises but for objects without a name."""
+
+    @property
+    def NAME(self) -> str:  # noqa: N802 - a constant of a module
+        """As people write it."""
+        ...
+
+    @property
+    def KINDS(self) -> tuple[tuple[str, str], ...]:  # noqa: N802 - a constant of a module
+        """API group and kind of the objects that it knows."""
+        ...
+
+    def target(
+        self, thing: dict[str, Any], beside: Sequence[dict[str, Any]], now: datetime.datetime
+    ) -> Target:
+        """What can be said about a control plane, given objects that belong to it."""
+        ...
+
+    def attached(
+        self, owner: dict[str, Any], container: dict[str, Any], volumes: Sequence[dict[str, Any]]
+    ) -> Edit | None:
+        """Our container beside the API server, through the owner's own fields; None: it has no such."""
+        ...

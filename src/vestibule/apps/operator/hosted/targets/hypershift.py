@@ -1,0 +1,62 @@
+"""HyperShift: a HostedControlPlane in a namespace of its own, its parts owned by its control plane operator.
+
+The webhook is built in on Azure and AWS. Elsewhere a Deployment of ours stands beside the API server; its
+Service must carry a label, or HyperShift deletes registrations that point at it.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any, Final
+
+from vestibule.apps.operator.hosted import paused, sidecar
+from vestibule.apps.operator.hosted.attachments import ALLOW_LABEL
+from vestibule.apps.operator.hosted.target import Edit, Source, Target
+
+Object = dict[str, Any]
+NAME: Final = "hypershift"
+KINDS: Final = (("hypershift.openshift.io", "HostedControlPlane"),)
+HOSTED: Final = "hypershift.openshift.io/hosted-control-plane"
+_KUBECONFIG: Final = "service-network-admin-kubeconfig"
+_IBM_PORT: Final = 2040
+
+
+def target(thing: Object, beside: Sequence[Object], now: datetime.datetime) -> Target:
+    """A HostedControlPlane."""
+    del beside
+    namespace = str(thing["metadata"].get("namespace", "default"))
+    spec = thing.get("spec") or {}
+    external = (thing.get("status") or {}).get("kubeConfig") or {}
+    return Target(
+        NAME,
+        thing,
+        kubeconfig=Source(_KUBECONFIG, ("kubeconfig",)),
+        ca=Source("root-ca", ("ca.crt",)),
+        ways=("builtin", "deployment", "in-guest"),
+        external=Source(external.get("name", "admin-kubeconfig"), (external.get("key", "kubeconfig"),)),
+        signer=Source("cluster-signer-ca", ("ca.crt", "ca.key")),
+        server=service_url(thing),
+        port=sidecar.api_port(thing),
+        pause=paused.until(spec.get("pausedUntil"), now),
+        workload="Deployment kube-apiserver",
+        service_labels={ALLOW_LABEL: "true"},
+        pod_labels={HOSTED: namespace},
+    )
+
+
+def attached(owner: Object, container: Object, volumes: Sequence[Object]) -> Edit | None:
+    """There is no field for it, and what is patched in vanishes with the operator's next change."""
+    del owner, container, volumes
+    return None
+
+
+def service_url(thing: Object) -> str:
+    """The API server's Service, from inside its namespace."""
+    platform = ((thing.get("spec") or {}).get("platform") or {}).get("type")
+    return f"https://kube-apiserver:{_IBM_PORT if platform == 'IBMCloud' else 6443}"
+
+
+def local_url(thing: Object) -> str:
+    """The API server, from inside its own pod."""
+    return f"https://localhost:{sidecar.api_port(thing)}"

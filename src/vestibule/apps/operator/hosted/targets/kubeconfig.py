@@ -1,0 +1,31 @@
+"""Any cluster that a kubeconfig reaches: its control plane is out of reach, so the webhook runs inside."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any, Final
+
+from vestibule.apps.operator.hosted.target import Edit, Source, Target
+
+Object = dict[str, Any]
+NAME: Final = "kubeconfig"
+KINDS: Final = (("", "Secret"),)
+_KEYS: Final = ("kubeconfig", "value", "config")
+
+
+def target(thing: Object, beside: Sequence[Object], now: datetime.datetime) -> Target:
+    """A Secret with a kubeconfig under one of the usual keys."""
+    del beside, now
+    data = {**(thing.get("data") or {}), **(thing.get("stringData") or {})}
+    keys = tuple(key for key in _KEYS if key in data) or _KEYS
+    name = str(thing["metadata"]["name"])
+    return Target(
+        NAME, thing, kubeconfig=Source(name, keys), ca=Source(name, ("ca.crt",)), ways=("in-guest",)
+    )
+
+
+def attached(owner: Object, container: Object, volumes: Sequence[Object]) -> Edit | None:
+    """Nothing beside its API server is in our reach."""
+    del owner, container, volumes
+    return None

@@ -1,0 +1,92 @@
+"""What the status of KataConfigs and OSCWebhookConfigs says. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from vestibule import errors
+from vestibule.core.kinds import kata
+from vestibule.core.kinds.conditions import Condition, no, yes
+from vestibule.core.mutation.sandbox.conflicts import Conflict
+from vestibule.core.mutation.sandbox.world import World
+
+Object = Mapping[str, Any]
+ACCEPTED: Final = "WebhookAccepted"
+IN_FORCE: Final = "WebhookInForce"
+UNAMBIGUOUS: Final = "Unambiguous"
+_MOST: Final = 5
+"""Mistakes and conflicts that are written out."""
+
+
+class Found(NamedTuple):
+    """What the cluster says."""
+
+    world: World
+    problems: Mapping[str, str]
+    """What is left out, and why, by kind, name and path."""
+    conflicts: Sequence[Conflict] = ()
+
+
+def of_config(obj: Object, found: Found) -> list[Condition]:
+    """Of a KataConfig."""
+    name = f"KataConfig {obj['metadata']['name']}"
+    wrong = [*_mistakes(found, name), *_initdata(obj, found)]
+    return [_accepted(wrong), _in_force(obj, name, found.world)]
+
+
+def of_rules(obj: Object, found: Found) -> list[Condition]:
+    """Of an OSCWebhookConfig."""
+    name = f"OSCWebhookConfig {obj['metadata']['name']}"
+    told = [one for one in found.conflicts if _about(one.winner, name) or _about(one.loser, name)]
+    clear = yes(UNAMBIGUOUS, "AsExpected")
+    if told:
+        clear = no(UNAMBIGUOUS, "EarlierRuleWins", _listed(map(str, told)))
+    return [_accepted(_mistakes(found, name)), clear]
+
+
+def _about(rule: str, name: str) -> bool:
+    return rule.startswith(f"{name}, ")
+
+
+def _accepted(wrong: Sequence[str]) -> Condition:
+    return no(ACCEPTED, "Invalid", _listed(wrong)) if wrong else yes(ACCEPTED, "AsExpected")
+
+
+def _in_force(obj: Object, name: str, world: World) -> Condition:
+    spec = obj.get("spec") or {}
+    if obj["metadata"].get("deletionTimestamp"):
+        return no(IN_FORCE, "Deleting", "it is being deleted")
+    if world.name != name:
+        return no(IN_FORCE, "OlderInForce", f"{world.name} is older: only its spec.webhook counts")
+    if not spec.get("webhook"):
+        return no(IN_FORCE, "NoWebhook", "there is no spec.webhook")
+    if not world.active:
+        return no(IN_FORCE, "Disabled", "spec.webhook.enabled is false")
+    return yes(IN_FORCE, "AsExpected")
+
+
+def _mistakes(found: Found, name: str) -> list[str]:
+    return [
+        f"{place.removeprefix(f'{name}: ')}: {text}"
+        for place, text in found.problems.items()
+        if place.startswith(f"{name}: ")
+    ]
+
+
+def _initdata(obj: Object, found: Found) -> list[str]:
+    """A ConfigMap with initdata that may not be read."""
+    try:
+        reference = kata.initdata_reference(kata.kata_config(obj))
+    except errors.InvalidInput:
+        return []  # told already
+    if reference is None:
+        return []
+    place = f"ConfigMap {reference.namespace}/{reference.name}"
+    return [f"{place}: {found.problems[place]}"] if place in found.problems else []
+
+
+def _listed(texts: Iterable[str]) -> str:
+    told = list(dict.fromkeys(texts))
+    more = f"; and {len(told) - _MOST} more" if len(told) > _MOST else ""
+    return "; ".join(told[:_MOST]) + more

@@ -1,0 +1,1 @@
+"""The webhook in the cluster whose pods it serves: read, desired, apply, status."""

@@ -1,0 +1,1 @@
+"""``vestibule gcp``: a pool, an issuer, service accounts for CredentialsRequests, files."""

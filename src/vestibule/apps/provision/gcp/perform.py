@@ -1,0 +1,147 @@
+"""Does the steps of a plan that creates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from vestibule.adapters.clouds.gcp.pools import Provider
+from vestibule.adapters.clouds.gcp.project import Project
+from vestibule.apps.provision import publication
+from vestibule.apps.provision.azure import manifests as common
+from vestibule.apps.provision.gcp import actions, manifests, names, plan, policies, providers
+from vestibule.apps.provision.gcp.request import Wanted
+from vestibule.apps.provision.outputs import Output
+from vestibule.apps.provision.steps import Step
+from vestibule.core.kinds import brokering
+from vestibule.core.oidc import documents
+from vestibule.core.oidc.keys import PublicKey
+from vestibule.errors import Conflict, Forbidden, InvalidInput, Problem
+
+Result = Mapping[str, str]
+_WRITERS = 5
+"""Others who may write the keys of a provider in between; it has no etag, so what was written is read."""
+
+
+class Performing:
+    """Does a step."""
+
+    def __init__(
+        self,
+        project: Project,
+        wanted: Wanted,
+        number: str,
+        keys: Sequence[PublicKey],
+        output: Output,
+        *,
+        verify: bool = True,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._project, self._wanted, self._number = project, wanted, number
+        self._keys, self._output, self._verify, self._pause = keys, output, verify, pause
+
+    def __call__(self, step: Step) -> Result:
+        """What it found out. Raises CloudFault, Unavailable, Conflict, InvalidInput."""
+        project = self._project
+        match step.action:
+            case actions.MakePool(name, deleted):
+                project.pools.undelete(name) if deleted else project.pools.create(name, names.CREATED)
+            case actions.CreateBucket(name, region, labels):
+                project.buckets.create(name, region, labels)
+            case actions.OpenBucket(name):
+                project.buckets.change_policy(
+                    name, lambda policy: policies.add(policy, names.VIEWER, names.EVERYBODY)
+                )
+            case actions.Publish(bucket):
+                self._publish(bucket)
+            case actions.MakeProvider(pool, name):
+                self._provider(pool, name)
+            case actions.MakeRole() as role:
+                self._role(role)
+            case actions.CreateAccount(identifier, display, description):
+                return {"email": project.accounts.create(identifier, display, description)}
+            case actions.Bind(email, roles):
+                project.change_policy(
+                    lambda policy: policies.add_all(policy, roles, f"serviceAccount:{email}")
+                )
+            case actions.Trust(email, members):
+                self._trust(str(email), members)
+            case actions.WriteSecret(request, email):
+                wanted = self._wanted
+                audience = names.audience(self._number, wanted.pool_name, wanted.provider_name)
+                account = brokering.gcp_account(audience, str(email), request.token_file, wanted.universe)
+                self._output.write(common.secret_path(request), manifests.secret(request, account))
+        return {}
+
+    def _publish(self, bucket: str) -> None:
+        publication.publish(
+            self._project.buckets.store(bucket),
+            self._wanted.issuer,
+            self._keys,
+            shape=documents.GCP,
+            tags=names.labels(self._wanted.name),
+            fetch=publication.fetching() if self._verify else None,
+            pause=self._pause,
+        )
+
+    def _provider(self, pool: str, name: str) -> None:
+        pools, wanted = self._project.pools, self._wanted
+        found = pools.provider(pool, name)
+        if found is None:
+            keys = documents.key_set(self._keys).decode() if wanted.embedded else ""
+            pools.create_provider(pool, name, providers.body(wanted, keys))
+            return
+        if text := providers.refusal(found, wanted):
+            raise InvalidInput(Problem("--name", "", text))
+        if found.deleted:
+            pools.undelete_provider(pool, name)
+        change, mask = providers.patch(found)
+        if mask:
+            pools.patch_provider(pool, name, change, ",".join(mask))
+        if wanted.embedded:
+            self._keep_keys(pool, found)
+
+    def _keep_keys(self, pool: str, found: Provider) -> None:
+        pools, name = self._project.pools, found.name
+        published = None if found.keys else self._published()
+        for _ in range(_WRITERS):
+            merged = providers.merged(found, published, self._keys)
+            if not merged.changed:
+                return
+            change = {"oidc": {"jwksJson": merged.body.decode()}}
+            pools.patch_provider(pool, name, change, providers.KEYS)
+            found = pools.provider(pool, name) or found
+        raise Conflict(f"provider {name}: others write its keys, too; the same command goes on from there")
+
+    def _published(self) -> bytes | None:
+        """Keys in our bucket, which the provider has read until now; None where there is no such bucket."""
+        buckets, name = self._project.buckets, names.bucket(self._wanted.name)
+        bucket = buckets.bucket(name)
+        if bucket is not None and not bucket.project:
+            raise Forbidden(f"bucket {name}: we may not read it, and keys that are used now may be in it")
+        if bucket is None or bucket.project != self._number:
+            return None
+        stored = buckets.store(name).read(documents.GCP.keys_name)
+        return stored.body if stored else None
+
+    def _role(self, wanted: actions.MakeRole) -> None:
+        accounts = self._project.accounts
+        found = accounts.role(wanted.id)
+        if found is None:
+            accounts.create_role(wanted.id, wanted.title, wanted.description, wanted.permissions)
+            return
+        if found.deleted:
+            accounts.undelete_role(wanted.id)
+        accounts.permit(wanted.id, wanted.permissions)
+
+    def _trust(self, email: str, members: tuple[str, ...]) -> None:
+        pool = self._wanted.pool_name
+        self._project.accounts.change_policy(
+            email,
+            lambda policy: policies.trusting(
+                policy,
+                names.IDENTITY_USER,
+                members,
+                lambda member: plan.is_stale(member, self._number, pool),
+            ),
+        )

@@ -1,0 +1,106 @@
+"""``VestibuleWebhook``: one object asks for the webhook, and the operator keeps it.
+
+Its name is the name of everything that is made for it. Where the webhook runs and how the API server reaches
+it is ``target``, a union: the Service of a stand-alone installation today, other control planes later. Fields
+that we do not know are left to their owner, so an object newer than us stays usable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import msgspec
+
+from vestibule import errors
+
+KIND: Final = "VestibuleWebhook"
+FINALIZER: Final = "vestibule.dev/installed"
+LONGEST_NAME: Final = 40
+"""Characters; names that are made from it get up to eleven more, and a Service has 63 at most."""
+
+CertificateMode = Literal["self", "cert-manager", "service-ca", "secret"]
+GuardMode = Literal["Deny", "Warn", "Audit", "Off"]
+FailurePolicy = Literal["Ignore", "Fail"]
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A part of the object; unknown fields are left to their owner."""
+
+
+class Certificate(_Part, frozen=True):
+    """Where the serving certificate comes from."""
+
+    mode: CertificateMode = "self"
+    """``self``: a CA of our own, kept and rotated by the operator. ``cert-manager`` and ``service-ca`` of
+    OpenShift: theirs. ``secret``: a Secret that you keep, ``<name>-tls``."""
+    ca_bundle: str = ""
+    """Base64 PEM that the API server verifies us with, for ``secret``; empty: ``ca.crt`` of the Secret."""
+    authority_life: str = "8760h"
+    """How long a CA of our own lives; its successor is made with a third of that left."""
+    leaf_life: str = "720h"
+    """How long a serving certificate of our own lives; renewed with a third of that left."""
+    overlap: str = "2m"
+    """How long a new CA of our own is trusted before it signs."""
+
+
+class Resources(_Part, frozen=True):
+    """What a replica needs."""
+
+    cpu: str = "100m"
+    """Request; there is no CPU limit, because throttling shows as latency of every pod creation."""
+    memory: str = "128Mi"
+    """Request and limit."""
+
+
+class Target(_Part, frozen=True):
+    """How the API server reaches the webhook."""
+
+    type: Literal["Service", "Url"] = "Service"
+    """``Service``: the one that is made. ``Url``: an address of yours that leads to the replicas."""
+    url: str = ""
+    """``https://HOST:PORT``, for ``Url``; the certificate is made for this host, too."""
+
+
+class Requires(_Part, frozen=True):
+    """A key of a Secret without which nothing is installed yet."""
+
+    secret: str
+    """Name of the Secret, in the operator's namespace."""
+    key: str
+    """The key that must be there."""
+
+
+class Install(_Part, frozen=True):
+    """``spec``."""
+
+    image: str = ""
+    """Image of the webhook; pin a digest in production. Empty: the operator's own."""
+    settings: dict[str, Any] = msgspec.field(default_factory=dict)
+    """The settings of the webhook, as they would stand in its settings file; ``install`` and
+    ``selfCertificate`` are not for it."""
+    replicas: int | None = None
+    """Every replica serves; empty: 2, or 1 without a disruption budget on a cluster of a single node."""
+    failure_policy: FailurePolicy = "Ignore"
+    """``Ignore``: pods start without identity while we are down. ``Fail``: they do not start."""
+    certificate: Certificate = Certificate()
+    resources: Resources = Resources()
+    priority_class_name: str = ""
+    """Priority class of the replicas; empty: one is made, above all but the system's own."""
+    target: Target = Target()
+    guard: GuardMode = "Deny"
+    """What happens to a change of the annotations that we wrote on a running pod."""
+    requires: Requires | None = None
+    paused: bool = False
+    """Leave everything as it is."""
+
+
+def parse(obj: Mapping[str, Any]) -> Install:
+    """The spec of an object; raises InvalidInput."""
+    name = str((obj.get("metadata") or {}).get("name", ""))
+    try:
+        return msgspec.convert(obj.get("spec") or {}, Install)
+    except msgspec.ValidationError as error:
+        text, _, path = str(error).partition(" - at `")
+        field = f"spec{path.rstrip('`').removeprefix('$')}"
+        raise errors.InvalidInput(errors.Problem(f"{KIND} {name}", field, text)) from error

@@ -1,0 +1,157 @@
+"""A fault at every single call of ``create-all`` and ``delete``; then the same command again; the same end.
+
+Calls are counted in an undisturbed run. One worker at a time, so that the number of a call means the same
+call in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tests.gcp.answers import Json
+from tests.gcp.double import PROJECT, Double, Kind
+from vestibule import errors
+from vestibule.apps.provision import credentials_requests
+from vestibule.apps.provision.gcp import commands
+from vestibule.apps.provision.gcp.commands import How
+from vestibule.apps.provision.gcp.removal import Unwanted
+from vestibule.apps.provision.gcp.request import Wanted
+from vestibule.cli.azure import shown
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+HEALED: tuple[Kind, ...] = ("done, and the line cut", "throttled")
+
+
+class Stage:
+    """A run in one process, without waiting between attempts."""
+
+    def __init__(self, double: Double, folder: Path, requests: Path, key: Path, *, embedded: bool) -> None:
+        self.double, self.out, self._key = double, folder / "out", key
+        self._how = How(
+            self.out,
+            shown.Lines(),
+            parallel=1,
+            verify=False,
+            where=double.endpoints,
+            pause=lambda _: None,
+        )
+        found = credentials_requests.load(requests, "gcp").requests
+        self._wanted = Wanted("demo1", PROJECT, embedded=embedded, requests=found)
+
+    def create(self) -> None:
+        commands.everything(self._wanted, self._key, self._how)
+
+    def delete(self) -> None:
+        unwanted = Unwanted("demo1", PROJECT, "googleapis.com", roles=True)
+        commands.delete(unwanted, self._how)
+
+    def files(self) -> Json:
+        return {str(one.name): one.read_bytes() for one in (self.out / "manifests").iterdir()}
+
+
+@contextmanager
+def staged(
+    tmp: Path, requests: Path, key: Path, monkeypatch: pytest.MonkeyPatch, *, embedded: bool
+) -> Iterator[Stage]:
+    folder = tmp / f"{len([*tmp.iterdir()])}"
+    folder.mkdir()
+    with Double() as double:
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(double.key_file(folder / "login.json")))
+        monkeypatch.setenv("HOME", str(folder))
+        monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+        yield Stage(double, folder, requests, key, embedded=embedded)
+
+
+def attempted(do: Callable[[], None]) -> str:
+    try:
+        do()
+    except errors.VestibuleError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "embedded", "every"),
+    [
+        ("refused", False, 1),
+        ("done, and the line cut", False, 1),
+        ("done, and the run dies", False, 1),
+        ("throttled", False, 4),
+        ("refused", True, 3),
+        ("done, and the run dies", True, 1),
+    ],
+)
+def test_a_fault_at_every_call_then_a_rerun_and_a_delete(
+    kind: Kind,
+    embedded: bool,
+    every: int,
+    tmp_path: Path,
+    requests_dir: Path,
+    public_key: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fresh() -> AbstractContextManager[Stage]:
+        return staged(tmp_path, requests_dir, public_key, monkeypatch, embedded=embedded)
+
+    with fresh() as clean:
+        clean.create()
+        count, made, files = len(clean.double.calls), clean.double.left(), clean.files()
+        clean.delete()
+        rest = clean.double.left()
+    assert count > 20
+
+    for number in range(0, count, every):
+        with fresh() as stage:
+            stage.double.fault(number, kind)
+            said = attempted(stage.create)
+            stage.double.heal()
+            # what passes by itself heals within the run; a refusal is told, unless nobody needed the answer
+            told = "" if kind in HEALED else said
+            assert said == told, f"call {number} {kind}: {said}"
+            assert said == "" or "Injected" in said or "we may not touch" in said, said
+            stage.create()
+
+            assert stage.double.left() == made, f"call {number} {kind}: {said}"
+            assert stage.files() == files, f"call {number} {kind}: {said}"
+            if number % 5 == 0:
+                stage.delete()
+                assert stage.double.left() == rest, f"call {number} {kind}: {said}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_at_every_call_of_delete_then_a_rerun(
+    kind: Kind,
+    tmp_path: Path,
+    requests_dir: Path,
+    public_key: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fresh() -> AbstractContextManager[Stage]:
+        return staged(tmp_path, requests_dir, public_key, monkeypatch, embedded=False)
+
+    with fresh() as clean:
+        clean.create()
+        clean.double.calls = []
+        clean.delete()
+        count, rest = len(clean.double.calls), clean.double.left()
+        inventory = (clean.out / ".vestibule" / "inventory.json").read_bytes()
+    assert count > 10
+
+    for number in range(0, count, 4 if kind == "throttled" else 1):
+        with fresh() as stage:
+            stage.create()
+            stage.double.fault(number, kind)
+            said = attempted(stage.delete)
+            stage.double.heal()
+            stage.delete()
+
+            assert stage.double.left() == rest, f"call {number} {kind}: {said}"
+            kept = (stage.out / ".vestibule" / "inventory.json").read_bytes()
+            assert kept == inventory, f"call {number} {kind}: {said}"

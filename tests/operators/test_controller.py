@@ -1,0 +1,96 @@
+"""What becomes of a key: outcomes are counted, failures come back, one key never takes others with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from vestibule import errors
+from vestibule.apps.operator.runtime.controller import Controller
+from vestibule.apps.operator.runtime.result import Again, Done, Result, Stalled
+from vestibule.apps.operator.runtime.workqueue import Queue
+
+
+class Counted:
+    """Counts results."""
+
+    def __init__(self) -> None:
+        self.results: Counter[str] = Counter()
+
+    def reconciled(self, controller: str, result: str, seconds: float) -> None:
+        assert controller == "test"
+        assert seconds >= 0
+        self.results[result] += 1
+
+
+def ran(
+    reconcile: Callable[[str], Awaitable[Result]],
+    keys: list[str],
+    until: Callable[[Counter[str]], bool],
+    timeout: float = 5.0,
+) -> Counter[str]:
+    """The results, once there are enough of them."""
+
+    async def work() -> Counter[str]:
+        numbers = Counted()
+        queue: Queue[str] = Queue(first_pause=0.01)
+        controller = Controller("test", reconcile, queue, numbers, timeout=timeout, resync=3600)
+        task = asyncio.create_task(controller.run())
+        for key in keys:
+            queue.add(key)
+        async with asyncio.timeout(10):
+            while not until(numbers.results):  # noqa: ASYNC110 - a counter tells nobody
+                await asyncio.sleep(0.005)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return numbers.results
+
+    return asyncio.run(work())
+
+
+def test_a_key_that_fails_comes_back_until_it_is_done() -> None:
+    tries: Counter[str] = Counter()
+
+    async def reconcile(key: str) -> Result:
+        tries[key] += 1
+        if tries[key] < 3:
+            raise errors.Unavailable("not yet")
+        return Done()
+
+    results = ran(reconcile, ["a"], lambda found: found["done"] == 1)
+
+    assert results == {"failed": 2, "done": 1}
+
+
+def test_a_surprise_hits_one_key_only() -> None:
+    async def reconcile(key: str) -> Result:
+        if key == "broken":
+            raise ZeroDivisionError
+        return Done()
+
+    results = ran(reconcile, ["broken", "good"], lambda found: found["done"] > 0 and found["broken"] > 2)
+
+    assert results["done"] == 1
+
+
+def test_a_run_that_takes_too_long_is_cut() -> None:
+    async def reconcile(key: str) -> Result:
+        await asyncio.Event().wait()
+        return Done()
+
+    assert ran(reconcile, ["a"], lambda found: found["late"] >= 1, timeout=0.02)["late"] >= 1
+
+
+def test_outcomes_are_told_apart() -> None:
+    seen: Counter[str] = Counter()
+
+    async def reconcile(key: str) -> Result:
+        seen[key] += 1
+        if key == "again" and seen[key] == 1:
+            return Again(0.01, "Waiting")
+        return Stalled("Bad", "want better") if key == "stalled" else Done(forget=True)
+
+    results = ran(reconcile, ["again", "stalled"], lambda found: found.total() == 3)
+
+    assert results == {"again": 1, "stalled": 1, "done": 1}
