@@ -38,7 +38,7 @@ def webhook_configuration(settings: Settings, conditions: Sequence[dict[str, str
         "failurePolicy": webhook.failure_policy,
         "matchConditions": [*match_conditions(settings), *conditions],
         "matchPolicy": "Equivalent",
-        "namespaceSelector": _namespace_selector(settings),
+        "namespaceSelector": namespace_selector(settings),
         "reinvocationPolicy": webhook.reinvocation_policy,
         "rules": [copy.deepcopy(PODS_AT_CREATE)],
         "sideEffects": side_effects(settings),
@@ -90,7 +90,7 @@ def exact_out(settings: Settings) -> list[str]:
     return sorted({*exact, *ALWAYS_OUT, settings.install.namespace})
 
 
-def _namespace_selector(settings: Settings) -> Object:
+def namespace_selector(settings: Settings) -> Object:
     out = exact_out(settings)
     selector: Object = {
         "matchExpressions": [{"key": vocabulary.NAMESPACE_NAME_LABEL, "operator": "NotIn", "values": out}]

@@ -15,7 +15,7 @@ from vestibule import errors
 from vestibule.core.kinds import vocabulary
 from vestibule.core.kinds.config import Settings
 from vestibule.core.mutation.sandbox.world import World
-from vestibule.core.native import admission, crds, rbac, sandboxes, workload
+from vestibule.core.native import admission, crds, finalcheck, rbac, sandboxes, workload
 
 Object = dict[str, Any]
 OWNER: Final = "vestibule"
@@ -46,6 +46,9 @@ def objects(settings: Settings, found: World | None = None) -> list[Object]:
         *([for_sandboxes] if for_sandboxes else []),
         *([admission.validating_configuration(settings)] if settings.sandbox.enabled else []),
         *(admission.guard(settings) if install.guard else []),
+        *finalcheck.policy(
+            settings, admission.namespace_selector(settings), admission.match_conditions(settings)
+        ),
     ]
     return [_labelled(thing, install.name) for thing in rendered]
 
