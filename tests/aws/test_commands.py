@@ -138,7 +138,7 @@ def test_delete_removes_ours_and_keeps_everything_else(
     )
 
     dry = run("delete", "--name", "demo1", "--output-dir", tmp_path / "out", "--dry-run")
-    still = [role["RoleName"] for role in client("iam").list_roles()["Roles"]]
+    still = sorted(role["RoleName"] for role in client("iam").list_roles()["Roles"])
     done = run("delete", "--name", "demo1", "--output-dir", tmp_path / "out")
 
     assert "delete role demo1-ns1-secret1" in dry.stdout

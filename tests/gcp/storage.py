@@ -28,6 +28,8 @@ class Storage:
         self.buckets: dict[str, Json] = {}
         self.policies: dict[str, Policy] = {}
         self.objects: dict[str, dict[str, Kept]] = {}
+        self.guarded = False
+        """Whether the organisation forbids public buckets."""
         self._generations = itertools.count(1_000)
 
     def make(self, name: str, number: str = "", **about: Any) -> None:
@@ -55,6 +57,9 @@ class Storage:
             policy = self.policies[bucket]
             if method == "GET":
                 return policy.read(query.get("optionsRequestedPolicyVersion", "1"))
+            if self.guarded and "allUsers" in body.decode():
+                text = "allUsers is not allowed since public access prevention is enforced."
+                raise Refused(412, "conditionNotMet", text)
             return policy.write(json.loads(body), STALE)
         if part == "/o":
             return self._object(bucket, unquote(name or ""), method, query, kind, body)

@@ -6,6 +6,8 @@ call in every run.
 
 from __future__ import annotations
 
+import copy
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -138,6 +140,8 @@ def test_a_fault_at_every_call_of_delete_then_a_rerun(
 
     with fresh() as clean:
         clean.create()
+        made = copy.deepcopy((clean.double.iam, clean.double.storage))
+        shutil.copytree(clean.out, tmp_path / "made")
         clean.double.calls = []
         clean.delete()
         count, rest = len(clean.double.calls), clean.double.left()
@@ -146,7 +150,8 @@ def test_a_fault_at_every_call_of_delete_then_a_rerun(
 
     for number in range(0, count, 4 if kind == "throttled" else 1):
         with fresh() as stage:
-            stage.create()
+            stage.double.iam, stage.double.storage = copy.deepcopy(made)
+            shutil.copytree(tmp_path / "made", stage.out)
             stage.double.fault(number, kind)
             said = attempted(stage.delete)
             stage.double.heal()

@@ -97,6 +97,18 @@ def test_an_account_of_the_original_is_found_again_by_its_display_name(
     assert double.iam.policy.has("roles/storage.admin", f"serviceAccount:{email}")
 
 
+def test_where_public_buckets_are_forbidden_the_other_way_is_named(
+    double: Double, tmp_path: Path, requests_dir: Path, public_key: Path
+) -> None:
+    double.storage.guarded = True
+
+    result = create_all(double, tmp_path, requests_dir, public_key)
+    ended(create_all(double, tmp_path, requests_dir, public_key, "--key-storage-method", "pool-jwk-file"))
+
+    assert "want --key-storage-method pool-jwk-file" in str(result.exception)
+    assert "jwksJson" in double.iam.providers["demo1"]["demo1"]["oidc"]
+
+
 def test_a_pool_with_other_providers_is_warned_of(double: Double, tmp_path: Path, public_key: Path) -> None:
     double.iam.pools["shared"] = {"state": "ACTIVE", "description": "ours together"}
     double.iam.providers["shared"] = {"other": {"state": "ACTIVE", "oidc": {"issuerUri": "https://other"}}}

@@ -19,6 +19,7 @@ EXIT_REFUSED: Final = 3
 
 _COMMANDS: Final = {
     "webhook": "Serve admission reviews over HTTPS.",
+    "operator": "Install the webhook that objects ask for, and keep it.",
     "inject": "Give the pods in manifests their identity, offline.",
     "explain": "Say what a pod gets, from which annotation on which object, and why not.",
     "lint": "Find what is wrong with manifests before a cluster does.",

@@ -157,8 +157,16 @@ class Rest:
             self.pause(min(_POLICY_PAUSE, 0.5 * 2**attempt))
 
 
+def forbidden(fault: CloudFault) -> bool:
+    """Whether a policy of the organisation is against it; storage says so with the status of a lost race."""
+    text = str(fault).lower()
+    return "public access prevention" in text or "permitted customer" in text
+
+
 def _passes(fault: CloudFault) -> bool:
     """Whether somebody wrote in between, or something new is not known everywhere yet."""
+    if forbidden(fault):
+        return False
     return fault.status in (404, 409, 412) or (fault.status == 400 and "does not exist" in str(fault))
 
 

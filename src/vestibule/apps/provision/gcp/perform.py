@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from vestibule.adapters.clouds.gcp import rest
 from vestibule.adapters.clouds.gcp.pools import Provider
 from vestibule.adapters.clouds.gcp.project import Project
 from vestibule.apps.provision import publication
@@ -49,9 +50,7 @@ class Performing:
             case actions.CreateBucket(name, region, labels):
                 project.buckets.create(name, region, labels)
             case actions.OpenBucket(name):
-                project.buckets.change_policy(
-                    name, lambda policy: policies.add(policy, names.VIEWER, names.EVERYBODY)
-                )
+                self._open(name)
             case actions.Publish(bucket):
                 self._publish(bucket)
             case actions.MakeProvider(pool, name):
@@ -72,6 +71,17 @@ class Performing:
                 account = brokering.gcp_account(audience, str(email), request.token_file, wanted.universe)
                 self._output.write(common.secret_path(request), manifests.secret(request, account))
         return {}
+
+    def _open(self, bucket: str) -> None:
+        try:
+            self._project.buckets.change_policy(
+                bucket, lambda policy: policies.add(policy, names.VIEWER, names.EVERYBODY)
+            )
+        except rest.CloudFault as fault:
+            if not rest.forbidden(fault):
+                raise
+            want = "want --key-storage-method pool-jwk-file: then nothing is public"
+            raise Forbidden(f"{fault}; {want}") from fault
 
     def _publish(self, bucket: str) -> None:
         publication.publish(
