@@ -15,6 +15,7 @@ from typing import Any
 from tests.vectors import ccoctl_facts as facts
 from tests.vectors import ccoctl_library as library
 from tests.vectors import ccoctl_more as more
+from tests.vectors import ccoctl_operator as operated
 from tests.vectors.ccoctl_stage import Run, ran
 from vestibule.apps.simulate.azure import state
 
@@ -34,7 +35,7 @@ def check(vector: Json) -> list[str]:
     if program == "library":
         return library.LIBRARY[name](inputs, expected, better)
     if program == "operator":
-        return ["there is no operator yet"]
+        return operated.check(name, inputs, expected)
     if program == "aws create-iam-roles":
         return library.aws_roles(vector)
     if program == "aws create-identity-provider":

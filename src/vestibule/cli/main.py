@@ -32,6 +32,7 @@ _COMMANDS: Final = {
     "azure": "Make an issuer and identities in Azure, as ccoctl does.",
     "aws": "Make an issuer and roles on AWS, as ccoctl does.",
     "gcp": "Make an issuer and service accounts on Google Cloud, as ccoctl does.",
+    "broker": "Print the Secrets of CredentialsRequests that name their own identity.",
     "ccoctl": "Take command lines of ccoctl as they are.",
     "simulate": "Run a double of Azure on this machine, with faults on demand.",
 }

@@ -1,0 +1,88 @@
+"""Cases of the ccoctl family about the operator: whether to deploy, conditions, Secrets it brokers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vestibule import errors
+from vestibule.apps.operator.standalone import status
+from vestibule.core.kinds import brokering
+from vestibule.core.kinds.credentials import TOKEN_FILE, CredentialsRequest
+
+Json = dict[str, Any]
+KEY = "azure_tenant_id"
+
+
+def check(name: str, inputs: Json, expected: Json) -> list[str]:
+    """Everything in which we differ from the case."""
+    if name == "should_deploy":
+        found: list[Any] = [_deploys(case) for case in inputs["cases"]]
+        return _same("deploy", found, expected["deploy"])
+    if name == "conditions":
+        found = [_conditions(case) for case in inputs["cases"]]
+        return _same("conditions", found, expected["conditions"])
+    if name == "broker_secret":
+        pairs = zip(inputs["cases"], expected["result"], strict=True)
+        return [problem for case, said in pairs for problem in _brokered(case, said)]
+    return [f"the operator has no function for {name}"]
+
+
+def _same(what: str, found: list[Any], wanted: list[Any]) -> list[str]:
+    return [] if found == wanted else [f"{what}: got {found}, want {wanted}"]
+
+
+def _deploys(case: Json) -> object:
+    secret = case.get("secret", {"data": {KEY: "eA=="}})
+    try:
+        return status.deploys(
+            secret,
+            KEY,
+            topology=case.get("controlPlaneTopology", ""),
+            image=case.get("image_env", "given"),
+            error=case.get("secret_error", ""),
+        )
+    except errors.Forbidden:
+        return "error"
+
+
+def _conditions(case: Json) -> list[str]:
+    """What an administrator should look at, besides what a healthy deployment says."""
+    deployment: Json | None = {
+        "metadata": {"generation": 1},
+        "spec": {"replicas": 2},
+        "status": {
+            "observedGeneration": 1,
+            "replicas": 2,
+            "updatedReplicas": 2,
+            "availableReplicas": case.get("availableReplicas", 2),
+        },
+    }
+    if "deployment" in case:
+        deployment = case["deployment"]
+    elif case.get("progressing"):
+        deployment["status"]["updatedReplicas"] = 1  # type: ignore[index]
+    seconds = float(case.get("reconcile_error_for_seconds", 0))
+    problems = (status.Problem("Unavailable", "x"),) if seconds else ()
+    unproven = "" if case.get("availableReplicas", 2) else "nobody answers"
+    seen = status.Seen(deployment, problems, seconds, unproven=unproven)
+    told = status.worth_telling(status.conditions(seen))
+    listed = [f"{one.type}={one.status}/{one.reason}" for one in told]
+    if seconds:
+        return [text for text in listed if text.startswith("Degraded")]
+    return [text for text in listed if text.startswith(("Available", "Progressing"))][:1]
+
+
+def _brokered(case: Json, said: str) -> list[str]:
+    request = CredentialsRequest("cr", "ns", "secret", ("sa",), TOKEN_FILE, case["spec"])
+    made = brokering.broker(
+        request, "azure", mode=case["mode"], issuer=case["issuer"], exists="already" in said
+    )
+    if said.startswith("no secret"):
+        return [] if made == brokering.Brokered() else [f"{case}: got {made}"]
+    if said.startswith("secret with"):
+        keys = [part.strip() for part in said.removeprefix("secret with").split(",")]
+        found = [*(made.secret or {}).get("stringData", {})]
+        return [] if found == keys else [f"{case}: keys are {found}"]
+    missing = ("azureTenantID", "azureRegion", "azureSubscriptionID")
+    wanted = (brokering.FAILURE, *missing) if said.startswith(brokering.FAILURE) else ("invalid",)
+    return [f"{case}: {word!r} is not in {made.failure!r}" for word in wanted if word not in made.failure]

@@ -1,0 +1,223 @@
+"""The hypershift family: our pure functions against what HyperShift does, and against what is proposed.
+
+A case is known by what it gives and wants, not by its number, so any file of the family runs. What it says
+about the behaviour of others (``hypershiftObserved``, ``upstream…``, ``why``, ``effect``) is not ours to
+prove. Where ``ours`` stands beside it, that counts. A wish that the runner does not know is a failure.
+"""
+
+from __future__ import annotations
+
+import copy
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tests.vectors import hypershift_attach as attach
+from tests.vectors import hypershift_pki as pki
+from tests.vectors import hypershift_rules as rules
+from tests.vectors.hypershift_given import IMAGES, NOW, deployment, differences, given, subset
+from vestibule import errors
+from vestibule.apps.operator.hosted import certificates, parity, sidecar, webhooks
+
+Json = dict[str, Any]
+Check = Callable[[Json, Json], Iterator[str]]
+
+
+def check(vector: Json) -> list[str]:
+    """Everything in which we differ from the case."""
+    vector = copy.deepcopy(vector)
+    inputs, want = vector["input"], vector["expect"]
+    for signs, checked in _CHECKS:
+        if all(sign in inputs or f"expect.{sign}" in _keys(want) for sign in signs):
+            return list(checked(inputs, want))
+    return [f"the runner knows no such case: {sorted(inputs)} wants {sorted(want)}"]
+
+
+def _keys(want: Json) -> set[str]:
+    return {f"expect.{key}" for key in want}
+
+
+# ── the sidecar ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _sidecar(inputs: Json, want: Json) -> Iterator[str]:
+    hosted, images = inputs["hostedControlPlane"], inputs.get("payloadImages") or IMAGES
+    before = deployment(hosted)
+    if "error" in want:
+        yield from _refused(hosted, want, before, images)
+        return
+    made = sidecar.added(before, hosted, images)
+    webhook = webhooks.of(hosted)
+    assert webhook is not None
+    for key, wanted in want.items():
+        if key == "deployment":
+            yield from _deployment(made, wanted)
+        elif key == "kubeconfigServer":
+            found = parity.server(webhook, hosted)
+            if found != wanted:
+                yield f"kubeconfigServer: got {found}"
+        elif key == "flagsInOrder":
+            found_flags = _flags(_container(made, webhook.name))
+            if found_flags != wanted:
+                yield f"flags: got {found_flags}"
+        elif key == "flagAbsent":
+            there = [flag.partition("=")[0] for flag in _flags(_container(made, webhook.name))]
+            yield from (f"{flag} is there" for flag in wanted if flag in there)
+        else:
+            yield f"the case wants {key}, which the runner does not know"
+    if sidecar.added(made, hosted, images) != made:
+        yield "a second pass changes the Deployment"
+
+
+def _refused(hosted: Json, want: Json, before: Json, images: Json) -> Iterator[str]:
+    untouched = copy.deepcopy(before)
+    try:
+        sidecar.added(before, hosted, images)
+        yield "no error"
+    except errors.InvalidInput as error:
+        if want["error"]["contains"] not in str(error):
+            yield f"error: got {error}"
+    if want.get("deploymentUnchanged") and before != untouched:
+        yield "the Deployment changed"
+    try:
+        parity.whole(given(hosted, images), NOW)
+        yield "something would be written"
+    except errors.InvalidInput:
+        pass
+
+
+def _deployment(made: Json, want: Json) -> Iterator[str]:
+    pod = made["spec"]["template"]["spec"]
+    for key, wanted in want.items():
+        if key in ("name", "namespace"):
+            if made["metadata"][key] != wanted:
+                yield f"{key}: got {made['metadata'][key]}"
+        elif key == "containersContain":
+            for one in wanted:
+                yield from _same_container(_container(made, one["name"]), one)
+        elif key == "volumesContain":
+            there = {one["name"]: one for one in pod["volumes"]}
+            for one in wanted:
+                yield from differences(f"volume {one['name']}", there.get(one["name"], {}), one)
+        elif key == "containerPortsDeclared":
+            added = [one for one in pod["containers"] if one["name"] in {w.name for w in webhooks.ALL}]
+            ports = [port for one in added for port in one.get("ports", [])]
+            if ports != wanted:
+                yield f"ports: got {ports}"
+        elif key == "containerKeysAbsent":
+            for one in want["containersContain"]:
+                found = _container(made, one["name"])
+                yield from (f"{one['name']} has {name}" for name in wanted if name in found)
+        else:
+            yield f"the case wants {key} of the Deployment, which the runner does not know"
+
+
+def _container(made: Json, name: str) -> Json:
+    found: list[Json] = made["spec"]["template"]["spec"]["containers"]
+    return next((one for one in found if one["name"] == name), {})
+
+
+def _same_container(found: Json, want: Json) -> Iterator[str]:
+    if not found:
+        yield f"container {want['name']} is missing"
+        return
+    plain = {key: value for key, value in want.items() if key != "argv_contract"}
+    yield from differences(f"container {want['name']}", found, plain)
+    contract = want.get("argv_contract") or {}
+    script = "\n".join(found.get("args", []))
+    for key, wanted in contract.items():
+        holds: dict[str, Callable[[], bool]] = {
+            "one_script_argument": lambda: (len(found["args"]) == 1) == wanted,  # noqa: B023
+            "blocks_until_ok": lambda: script.startswith("until curl ") and f" {wanted};" in script,  # noqa: B023
+            "probe_is": lambda: (
+                wanted == _PROBE  # noqa: B023
+                and all(word in script for word in ("--fail", "--insecure", "sleep 2;"))
+                and not any(word in script for word in ("--header", "--cert", "--user"))
+            ),
+            "then_exec": lambda: f"\nexec {wanted} " in script,  # noqa: B023
+            "flags_in_order": lambda: _flags(found) == wanted,  # noqa: B023
+        }
+        if key not in holds or not holds[key]():
+            yield f"{key} is not {wanted!r}: {script!r}"
+
+
+_PROBE = "curl, TLS unverified, fail on HTTP error, every 2 s, anonymous"
+
+
+def _flags(container: Json) -> list[str]:
+    """The flags of the program that a container ends up running."""
+    if container["command"][0] != "/bin/sh":
+        return list(container["command"][1:])
+    words = shlex.split(container["args"][0].rpartition("exec ")[2].replace("\\\n", " "))
+    return words[1:]
+
+
+def _others(inputs: Json, want: Json) -> Iterator[str]:
+    """Platforms that have no webhook."""
+    absent = want["forEach"]
+    for hosted in inputs["hostedControlPlanes"]:
+        place = hosted["spec"]["platform"]["type"]
+        whole = parity.whole(given(hosted), NOW)
+        pod = whole.deployment["spec"]["template"]["spec"]
+        there = {
+            "containersAbsent": [one["name"] for one in pod["containers"]],
+            "volumesAbsent": [one["name"] for one in pod["volumes"]],
+            "secretsAbsent": [one["metadata"]["name"] for one in whole.secrets],
+            "guestAbsent": [{"kind": one["kind"], "name": one["metadata"]["name"]} for one in whole.guest],
+        }
+        for key, names in absent.items():
+            if key not in there:
+                yield f"the case wants {key}, which the runner does not know"
+            yield from (f"{place}: {name} is there" for name in names if name in there.get(key, []))
+        if whole.guest or whole.secrets:
+            yield f"{place}: {len(whole.guest)} guest objects and {len(whole.secrets)} Secrets"
+
+
+def _guest(inputs: Json, want: Json) -> Iterator[str]:
+    """The guest's objects."""
+    whole = parity.whole(given(inputs["hostedControlPlane"], bundle=inputs["rootCABundle"]), NOW)
+    there = {one["kind"]: one for one in whole.guest}
+    for key, wanted in want.items():
+        if key == "guestObjects":
+            for one in wanted:
+                expected = rules.decoded(one)
+                yield from subset(f"{one['kind']}", there.get(one["kind"], {}), expected)
+        elif key == "guestKindsCreatedExactly":
+            if sorted(there) != sorted(wanted) or len(whole.guest) != len(wanted):
+                yield f"kinds: got {[one['kind'] for one in whole.guest]}"
+        else:
+            yield f"the case wants {key}, which the runner does not know"
+
+
+def _ca_hash(inputs: Json, want: Json) -> Iterator[str]:
+    found = {certificates.CA_HASH: certificates.ca_hash({"data": inputs["caSecret"]})}
+    if found != want["annotation"]:
+        yield f"annotation: got {found}"
+
+
+_CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
+    (("hostedControlPlanes", "forEach"), _others),
+    (("hostedControlPlane", "rootCASecret"), pki.serving),
+    (("hostedControlPlane", "clientCertificate"), pki.kubeconfig),
+    (("hostedControlPlane", "guestObjects"), _guest),
+    (("hostedControlPlane", "managementObjects"), attach.separate),
+    (("hostedControlPlane", "liveKubeApiserverContainers"), attach.built_in),
+    (("hostedControlPlane",), _sidecar),
+    (("reissue",), pki.renewal),
+    (("leaf", "caSecret"), pki.new_authority),
+    (("mountedSecrets",), rules.config_hash),
+    (("caSecret",), _ca_hash),
+    (("imageReferences",), rules.payload),
+    (("urls", "services"), rules.urls),
+    (("predicate",), rules.withdrawn),
+    (("live", "rule"), rules.foreign),
+    (("values", "now"), rules.paused),
+    (("clouds",), rules.clouds),
+    (("tls-min-version",), rules.spellings),
+    (("tenantControlPlane",), attach.kamaji),
+    (("providers",), attach.providers),
+    (("serviceAccount", "cases"), attach.end_to_end),
+    (("delete", "cases"), rules.teardown),
+    (("cases",), rules.cases),
+)
+"""By what a case gives and wants; the first that fits."""
