@@ -70,6 +70,8 @@ class Simulated:
         except BaseException as error:  # noqa: BLE001 - told to whoever waits
             self._failure = error
             self._ready.set()
+        finally:
+            self._loop.run_until_complete(_wind_up())
 
     # ── what it is ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -187,6 +189,17 @@ class Simulated:
     def pass_time(self, seconds: float) -> None:
         """The clock of the cloud goes ahead."""
         self.running.simulator.ahead += seconds
+
+
+async def _wind_up() -> None:
+    """As ``asyncio.run`` ends: nothing is left waiting, and sockets that are closing are closed."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+    for _ in range(3):  # a transport says good-bye one turn after it was closed
+        await asyncio.sleep(0)
 
 
 @pytest.fixture
