@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vestibule.cli import options, printer
+from vestibule.cli import hosted, options, printer
 
 if TYPE_CHECKING:
     from vestibule.adapters.cluster.memory import MemoryCluster
@@ -29,6 +30,15 @@ With the registration for sandboxes, from a KataConfig that stands in the cluste
   vestibule render --settings settings.toml -f kataconfig.yaml
 
 \b
+Beside a hosted control plane, with its Secrets in the same files; nothing is read from anywhere else:
+  vestibule render --hosted hypershift -f hcp.yaml -f secrets.yaml --part management
+  vestibule render --hosted kamaji -f tenant.yaml --attach sidecar --tenant-id 1111-...
+
+\b
+The operator instead, which then installs the webhook that objects ask for:
+  vestibule render --operator | kubectl apply --server-side -f -
+
+\b
 The settings say where the certificate comes from (install.certificate), what is excluded, and what happens
 while the webhook is down (webhook.failurePolicy). The same settings always print the same objects.
 With --kubeconfig or --context the cluster is asked what it serves and what it has: what it does not serve is
@@ -37,11 +47,14 @@ left out with a warning on standard error, what cannot work there is an error, a
 
 
 @click.command(epilog=_EPILOG)
+@click.option("--operator", is_flag=True, help="Print what the operator needs, in place of the webhook.")
 @options.sandboxes
+@hosted.options
 @options.output("yaml", "json")
 @options.settings
 @options.cwii
 def command(
+    operator: bool,
     files: tuple[str, ...],
     cluster: Path | None,
     kubeconfig: Path | None,
@@ -49,6 +62,13 @@ def command(
     output: str,
     settings_file: Path | None,
     mode: str | None,
+    flavour: str | None,
+    attach: str,
+    part: str,
+    program: str,
+    tenant_id: str,
+    azure_environment: str,
+    region: str,
     **cwii: Any,
 ) -> None:
     """Print what a cluster needs: namespace, RBAC, Deployment, Service, budget, network policy,
@@ -56,6 +76,17 @@ def command(
     from vestibule.adapters import settingsfile
 
     settings = settingsfile.load(settings_file, options.overrides(mode, cwii))
+    if operator:
+        from vestibule.core.native import operator as operators
+
+        _print(operators.objects(settings), output)
+        return
+    if flavour is not None:
+        asked = hosted.Asked(flavour, attach, part, program, tenant_id, azure_environment, region)
+        objects, told = hosted.run(asked, files, settings.install.image)
+        _tell(told)
+        _print(objects, output)
+        return
     beside = _beside(cluster, files)
     if kubeconfig is None and context is None:
         import asyncio
@@ -72,8 +103,16 @@ def command(
         from vestibule.apps.offline import render
 
         objects, warnings = render.run(settings, client, beside)
+    _tell(warnings)
+    _print(objects, output)
+
+
+def _tell(warnings: Iterable[str]) -> None:
     for warning in warnings:
         click.secho(f"warning: {warning}", fg="yellow", err=True)
+
+
+def _print(objects: list[dict[str, Any]], output: str) -> None:
     if output == "json":
         listed = {"apiVersion": "v1", "kind": "List", "items": objects}
         click.echo(printer.json_text(listed), nl=False)

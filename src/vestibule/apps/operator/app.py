@@ -49,7 +49,9 @@ class Options(NamedTuple):
     image: str = ""
     lease: str = NAME
     """Empty: there is no other process, and no election."""
-    metrics_addr: str = "0.0.0.0:8080"  # noqa: S104 - the kubelet and Prometheus come from outside
+    metrics_addr: str = "0.0.0.0:8080"
+    only: frozenset[str] = frozenset()
+    """Names of the objects that this operator is for; empty: all."""
     workers: int = 4
     resync: float = RESYNC_SECONDS
 
@@ -124,7 +126,12 @@ class App:
         events = Events(self._pen, f"vestibule.dev/{NAME}", options.identity, self._now)
         queue: Queue[str] = Queue(workers=options.workers)
         other: Queue[str] = Queue(workers=1)
-        watches = Watches(self._client, self._concerning(lambda: known), queue.add)
+
+        def add(name: str) -> None:
+            if self._ours(name):
+                queue.add(name)
+
+        watches = Watches(self._client, self._concerning(lambda: known), add)
         beside = Watches(
             self._client,
             [
@@ -154,7 +161,15 @@ class App:
         )
         statuses = sandboxes.Reconciler(
             sandboxes.Parts(
-                self._client, self._pen, events, lambda: beside.known(gvk.VESTIBULE_WEBHOOK), self._now
+                self._client,
+                self._pen,
+                events,
+                lambda: (
+                    one
+                    for one in beside.known(gvk.VESTIBULE_WEBHOOK)
+                    if self._ours(str(one["metadata"]["name"]))
+                ),
+                self._now,
             )
         )
         controllers = [
@@ -171,6 +186,9 @@ class App:
                     group.create_task(one.run(), name="watches")
         finally:
             self._watches = []
+
+    def _ours(self, name: str) -> bool:
+        return not self._options.only or name in self._options.only
 
     def _show_queue(self, controller: Controller[str]) -> None:
         queue = controller.queue

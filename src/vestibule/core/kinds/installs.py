@@ -90,6 +90,9 @@ class Install(_Part, frozen=True):
     target: Target = Target()
     guard: GuardMode = "Deny"
     """What happens to a change of the annotations that we wrote on a running pod."""
+    final_check: GuardMode = "Off"
+    """What happens to a pod that asked for an identity and has none at the end of admission; this holds while
+    the webhook is down, too."""
     requires: Requires | None = None
     paused: bool = False
     """Leave everything as it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from vestibule.core.kinds import conditions, identitypolicy, installs, kata, labels
+from vestibule.core.kinds import conditions, hosted, identitypolicy, installs, kata, labels
 from vestibule.core.kinds.gvk import (
     IDENTITY_POLICY,
     KATA_CONFIG,
@@ -94,6 +94,38 @@ def webhook() -> Object:
         }
     ]
     return made
+
+
+def hosted_webhook() -> Object:
+    """The definition of HostedWebhook, which stands beside the control plane that it is about."""
+    spec = schema.structural(hosted.Hosted)
+    fields = spec["properties"]
+    fields["replicas"] |= {"minimum": 1}
+    for name in ("url", "server"):
+        fields[name] |= {"maxLength": 2048, "pattern": "^(https://[^/?#]+)?$"}
+    status = {
+        "type": "object",
+        "properties": {
+            "observedGeneration": {"type": "integer", "format": "int64"},
+            "conditions": conditions.SCHEMA,
+        },
+    }
+    columns = [
+        {"name": "Flavour", "type": "string", "jsonPath": ".spec.target.flavour"},
+        {
+            "name": "Guest",
+            "type": "string",
+            "jsonPath": ".status.conditions[?(@.type=='GuestReachable')].status",
+        },
+        {
+            "name": "Verified",
+            "type": "string",
+            "jsonPath": ".status.conditions[?(@.type=='Verified')].status",
+        },
+        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    ]
+    about = "The webhook of a hosted control plane's guest."
+    return _definition(hosted.HOSTED_WEBHOOK, about, spec, columns, ["hw"], status)
 
 
 def sandboxes() -> list[Object]:

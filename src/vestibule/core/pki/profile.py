@@ -8,8 +8,10 @@ verifies against the authority at hand, whatever else it says.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import ipaddress
+import warnings
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
@@ -51,8 +53,22 @@ class Profile(NamedTuple):
     """A successor is made when less is left."""
 
 
+@contextlib.contextmanager
+def _long_names() -> Iterator[None]:
+    """User names of ServiceAccounts are longer than the 64 characters that X.520 allows; Kubernetes reads
+    them all the same, and the library warns wherever it meets one."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Attribute's length must be", UserWarning)
+        yield
+
+
 def issue(signer: Pair, profile: Profile, now: datetime.datetime) -> Pair:
     """A new leaf; raises ValueError when the signer's PEM is no use. Never outlives the signer."""
+    with _long_names():
+        return _issue(signer, profile, now)
+
+
+def _issue(signer: Pair, profile: Profile, now: datetime.datetime) -> Pair:
     authority, signing_key = _certificate(signer.certificate), _key(signer.key)
     if authority is None or signing_key is None:
         raise ValueError("is no certificate and key in PEM, RSA or elliptic, without a password")
@@ -89,7 +105,8 @@ def faults(kept: Pair, authority: str, profile: Profile, now: datetime.datetime)
     certificate = _certificate(kept.certificate)
     if certificate is None:
         return ("there is no certificate",)
-    return tuple(_faults(certificate, kept.key, authority, profile, now))
+    with _long_names():
+        return tuple(_faults(certificate, kept.key, authority, profile, now))
 
 
 def _faults(
@@ -152,7 +169,6 @@ def _signed(certificate: x509.Certificate, authority: str) -> bool:
 
 def _subject(profile: Profile) -> x509.Name:
     organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in profile.organizations]
-    # 64 characters is what X.520 allows; Kubernetes reads longer names of ServiceAccounts all the same
     name = x509.NameAttribute(NameOID.COMMON_NAME, profile.common_name, _validate=False)
     return x509.Name([*organizations, name])
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from vestibule.apps.operator.hosted import (
     attachments,
@@ -46,6 +47,10 @@ class Request(NamedTuple):
     """Empty: the image of the settings' defaults."""
     failure_policy: Literal["Ignore", "Fail"] = "Ignore"
     replicas: int = 2
+    url: str = ""
+    """``https://HOST:PORT`` that leads to the replicas of a Deployment, instead of their Service."""
+    server: str = ""
+    """Address of the guest's API server, where the usual one is of no use."""
 
 
 class Plan(NamedTuple):
@@ -82,6 +87,8 @@ def plan(
     }
     separate = choice.way == "deployment"
     names = workload.names(target.namespace) if separate else ("127.0.0.1",)
+    given = urlsplit(request.url).hostname if separate else None
+    names = (*names, given) if given else names
     served = identity.served(
         target,
         names,
@@ -89,6 +96,8 @@ def plan(
         near.get(("Secret", identity.SERVING_SECRET)),
         now,
     )
+    if request.server:
+        target = target._replace(server=request.server)
     credential, told = _credential(target, near, now, separate=separate)
     management = [served.ca, served.serving, *credential]
     asked = _asked(request, target)
@@ -96,7 +105,7 @@ def plan(
     edit = None
     if separate:
         management += workload.objects(target, asked, request.replicas)
-        url = workload.url(target, webhook.path)
+        url = f"{request.url}{webhook.path}" if given else workload.url(target, webhook.path)
     else:
         edit, more = _edit(target, asked, near)
         told = [*told, *more]

@@ -164,24 +164,30 @@ def added(deployment: Object, control_plane: Object, images: Mapping[str, str]) 
     webhook = webhooks.of(control_plane)
     made = copy.deepcopy(deployment)
     pod = made["spec"]["template"]["spec"]
-    ours = {one.name for one in webhooks.ALL}
-    theirs = {volume["name"] for one in webhooks.ALL for volume in volumes(one)} - {_TMP}
-    pod["containers"] = [one for one in pod["containers"] if one["name"] not in ours]
-    pod["volumes"] = [one for one in pod.get("volumes", []) if one["name"] not in theirs]
+    fresh: list[Object] = []
+    mounted: list[Object] = []
     if webhook is not None and webhook.name in images:
-        before = deployment["spec"]["template"]["spec"]["containers"]
-        live = next((one for one in before if one["name"] == webhook.name), None)
-        fresh = container(webhook, control_plane, images[webhook.name])
-        if live is not None and live.get("resources"):
-            fresh["resources"] = copy.deepcopy(live["resources"])  # as HyperShift: what is live wins
-        pod["containers"].append(fresh)
-        there = {one["name"] for one in pod["volumes"]}
-        pod["volumes"] += [one for one in volumes(webhook) if one["name"] not in there]
+        fresh, mounted = [container(webhook, control_plane, images[webhook.name])], volumes(webhook)
+        live: Object = next((one for one in pod["containers"] if one["name"] == webhook.name), {})
+        if live.get("resources"):
+            fresh[0]["resources"] = live["resources"]  # as HyperShift: what is live wins
+    theirs = {volume["name"] for one in webhooks.ALL for volume in volumes(one)} - {_TMP}
+    pod["containers"] = _replaced(pod["containers"], fresh, {one.name for one in webhooks.ALL})
+    pod["volumes"] = _replaced(pod.get("volumes") or [], mounted, theirs)
     return made
 
 
-def _secret_volume(name: str, secret: str) -> Object:
-    return {"name": name, "secret": {"secretName": secret, "defaultMode": _MODE}}
+def _replaced(there: list[Object], wanted: list[Object], known: set[str]) -> list[Object]:
+    """Ours in their places, new ones at the end; what is known as ours and not wanted is gone."""
+    by_name = {one["name"]: one for one in wanted}
+    kept = [
+        by_name.pop(one["name"], one) for one in there if one["name"] in by_name or one["name"] not in known
+    ]
+    return [*kept, *by_name.values()]
+
+
+def _secret_volume(name: str, secret: str, mode: int = _MODE) -> Object:
+    return {"name": name, "secret": {"secretName": secret, "defaultMode": mode}}
 
 
 # ── the same place, taken by this program ───────────────────────────────────────────────────────────────────
@@ -247,9 +253,10 @@ def ours(asked: Asked) -> Object:
     return made
 
 
-def our_volumes(name: str = webhooks.OURS) -> list[Object]:
-    """The volumes of ``ours``."""
+def our_volumes(name: str = webhooks.OURS, mode: int = 0o444) -> list[Object]:
+    """The volumes of ``ours``. In a pod of somebody else there is no group of ours to own the files, and no
+    other container mounts them, so everybody in this one may read."""
     return [
-        _secret_volume(f"{name}-certs", f"{name}-serving-cert"),
-        _secret_volume(f"{name}-kubeconfig", f"{name}-kubeconfig"),
+        _secret_volume(f"{name}-certs", f"{name}-serving-cert", mode),
+        _secret_volume(f"{name}-kubeconfig", f"{name}-kubeconfig", mode),
     ]

@@ -88,7 +88,7 @@ def _deployment(target: Target, asked: Asked, replicas: int) -> Object:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "topologySpreadConstraints": [spread],
-        "volumes": sidecar.our_volumes(),
+        "volumes": sidecar.our_volumes(mode=0o440),
     }
     for field in ("nodeSelector", "tolerations"):
         placed = (target.thing.get("spec") or {}).get(field) if target.flavour == "hypershift" else None

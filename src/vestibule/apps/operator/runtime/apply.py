@@ -57,11 +57,11 @@ class _Cause(msgspec.Struct):
 
 
 class _Details(msgspec.Struct):
-    causes: list[_Cause] = []
+    causes: list[_Cause] | None = None
 
 
 class _Refusal(msgspec.Struct):
-    details: _Details = _Details()
+    details: _Details | None = None
 
 
 def place(kind: Kind, obj: Object) -> Place:
@@ -178,7 +178,8 @@ class Applier:
 def _fields(body: bytes) -> str:
     """The fields that another manager owns, and who; empty when the conflict is another one."""
     try:
-        causes = msgspec.json.decode(body, type=_Refusal).details.causes
+        details = msgspec.json.decode(body, type=_Refusal).details
     except msgspec.MsgspecError:
         return ""
+    causes = details.causes or () if details else ()
     return "; ".join(f"{one.message}: {one.field}" for one in causes if one.reason == _CONFLICT)

@@ -43,11 +43,21 @@ class Desired(NamedTuple):
     """What makes the API server call it."""
 
 
+def topology(nodes: int) -> str:
+    """What OpenShift calls a cluster of so many nodes."""
+    return "SingleReplica" if nodes == 1 else "HighlyAvailable"
+
+
+def replicas_for(topology: str | None) -> int:
+    """How many where nobody asks for a number; raises LookupFailed when the topology is not known."""
+    if topology is None:
+        raise errors.LookupFailed("the cluster's topology", "it says none")
+    return 1 if topology == "SingleReplica" else 2
+
+
 def replicas(wanted: int | None, nodes: int) -> int:
     """How many: as asked, else 2, and 1 on a single node."""
-    if wanted is not None:
-        return wanted
-    return 1 if nodes == 1 else 2
+    return wanted if wanted is not None else replicas_for(topology(nodes))
 
 
 def budgeted(count: int) -> bool:
@@ -92,6 +102,7 @@ def settings(name: str, namespace: str, spec: Install, image: str, count: int, b
         "certificate": "secret" if mode == "self" else mode,
         "caBundle": bundle or _UNKNOWN,
         "guard": spec.guard != "Off",
+        "finalCheck": spec.final_check.lower(),
     }
     data["webhook"] = {**webhook, "failurePolicy": spec.failure_policy}
     life = spec.certificate
@@ -181,7 +192,7 @@ def _adapted(thing: Object, settings: Settings, spec: Install) -> Object:
             if volume["name"] == "tls" and spec.certificate.mode == "self":
                 # the key of the CA lies in the same Secret, and is none of the replicas' business
                 volume["secret"]["items"] = [{"key": key, "path": key} for key in ("tls.crt", "tls.key")]
-    if thing["kind"] == "ValidatingAdmissionPolicyBinding":
+    if thing["kind"] == "ValidatingAdmissionPolicyBinding" and thing["metadata"]["name"].endswith("-guard"):
         changed["spec"]["validationActions"] = _ACTIONS[spec.guard]
     return changed
 

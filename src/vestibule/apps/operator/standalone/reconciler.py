@@ -66,6 +66,8 @@ class _Look(NamedTuple):
     again: float | None = None
     until: datetime.datetime | None = None
     conflicts: tuple[str, ...] = ()
+    broken: bool = False
+    """It ended before anything was known about the installation."""
 
 
 class Reconciler:
@@ -91,9 +93,7 @@ class Reconciler:
         except Deposed:
             raise
         except errors.VestibuleError as error:
-            look = _Look(
-                status.Seen(problems=(status.problem(error),), registered=False, unproven="not known")
-            )
+            look = _Look(status.Seen(problems=(status.problem(error),)), broken=True)
         return await self._report(found, look)
 
     async def _look(self, found: Object, name: str, spec: Install) -> _Look:
@@ -237,7 +237,8 @@ class Reconciler:
         failing_for = conditions.since(failing, now) if failing.get("status") == "False" else 0.0
         seen = look.seen._replace(failing_for=failing_for)
         generation = int(meta.get("generation") or 0)
-        after = conditions.merged(before, status.conditions(seen), now=now, generation=generation)
+        told = status.faults(seen, before) if look.broken else status.conditions(seen)
+        after = conditions.merged(before, told, now=now, generation=generation)
         fields: Object = {"observedGeneration": generation, "conditions": after}
         if look.until is not None:
             fields["certificateNotAfter"] = conditions.moment(look.until)

@@ -67,6 +67,14 @@ def conditions(seen: Seen) -> list[Condition]:
     return [_available(seen), _progressing(seen), _degraded(seen), _reconciled(seen), _alone(seen)]
 
 
+def faults(seen: Seen, before: Sequence[dict[str, Any]] | None) -> list[Condition]:
+    """The same when the look ended early: what is known about the installation stays as it is."""
+    told = [_degraded(seen), _reconciled(seen)]
+    if conditions_.find(before, "Available") is None:
+        told.insert(0, Condition("Available", "Unknown", seen.problems[0].reason, "nothing is known yet"))
+    return told
+
+
 def worth_telling(told: Sequence[Condition]) -> list[Condition]:
     """Those that an administrator should look at."""
     usual = {"Available": "True", "Progressing": "False", "Degraded": "False"}

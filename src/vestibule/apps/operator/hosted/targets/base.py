@@ -33,3 +33,7 @@ class Flavour(Protocol):
     ) -> Edit | None:
         """Our container beside the API server, through the owner's own fields; None: it has no such."""
         ...
+
+    def detached(self, owner: dict[str, Any], name: str) -> Edit | None:
+        """The owner without our container of this name and what came with it; None: there is no place."""
+        ...

@@ -107,3 +107,17 @@ def _files(container: Object, volumes: Sequence[Object]) -> list[Object]:
         "content": text,
     }
     return [*made, manifest]
+
+
+def detached(owner: Object, name: str) -> Edit | None:
+    """Without our files; every control-plane machine is replaced once more."""
+    if owner["kind"] != CONTROL_PLANE:
+        return None
+    made = copy.deepcopy(owner)
+    spec = (made.get("spec") or {}).get("kubeadmConfigSpec") or {}
+    ours = (f"{DIRECTORY}/{name}-", f"{_MANIFESTS}/{name}.yaml")
+    if spec.get("files"):
+        spec["files"] = [one for one in spec["files"] if not str(one.get("path", "")).startswith(ours)]
+        if not spec["files"]:
+            del spec["files"]
+    return Edit(made, (), made != owner)

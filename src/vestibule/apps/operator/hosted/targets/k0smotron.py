@@ -73,3 +73,14 @@ def _is_ours(patch: Object, name: str) -> bool:
         return bool([one["name"] for one in containers] == [name])
     except (msgspec.MsgspecError, KeyError, TypeError):
         return False
+
+
+def detached(owner: Object, name: str) -> Edit | None:
+    """Without our patch."""
+    made = copy.deepcopy(owner)
+    spec = made.get("spec") or {}
+    if spec.get("patches"):
+        spec["patches"] = [one for one in spec["patches"] if not _is_ours(one, name)]
+        if not spec["patches"]:
+            del spec["patches"]
+    return Edit(made, (), made != owner)

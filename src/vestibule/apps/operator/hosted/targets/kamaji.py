@@ -82,3 +82,19 @@ def _with(there: Sequence[Object], ours: Sequence[Object]) -> list[Object]:
 def _kept(live: Object, wanted: Object) -> Object:
     """The live entry while it says all that is wanted: what the API server added is no difference."""
     return live if all(live.get(key) == value for key, value in wanted.items()) else copy.deepcopy(wanted)
+
+
+def detached(owner: Object, name: str) -> Edit | None:
+    """Without our entries; lists that were ours alone go with them."""
+    path, containers, mounts = _FIELDS[owner["kind"]]
+    made = copy.deepcopy(owner)
+    place = made
+    for step in path.split("."):
+        place = place.get(step) or {}
+    ours = {containers: {name}, mounts: {f"{name}-certs", f"{name}-kubeconfig"}}
+    for field, names in ours.items():
+        if place.get(field):
+            place[field] = [one for one in place[field] if one["name"] not in names]
+            if not place[field]:
+                del place[field]
+    return Edit(made, (), made != owner)

@@ -29,3 +29,9 @@ def attached(owner: Object, container: Object, volumes: Sequence[Object]) -> Edi
     """Nothing beside its API server is in our reach."""
     del owner, container, volumes
     return None
+
+
+def detached(owner: Object, name: str) -> Edit | None:
+    """See ``attached``."""
+    del owner, name
+    return None

@@ -39,3 +39,9 @@ def attached(owner: Object, container: Object, volumes: Sequence[Object]) -> Edi
     """Its chart owns the pod; there is no field for it."""
     del owner, container, volumes
     return None
+
+
+def detached(owner: Object, name: str) -> Edit | None:
+    """See ``attached``."""
+    del owner, name
+    return None

@@ -1,0 +1,122 @@
+"""The way down, walked: ``teardown`` says what to do, and this does it, each step after the one before."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any, Final
+
+from vestibule.adapters.cluster import calls
+from vestibule.adapters.cluster.client import Client
+from vestibule.apps.operator.hosted import flavours, identity, kindtable, teardown, webhooks
+from vestibule.apps.operator.hosted.target import Target
+from vestibule.apps.operator.runtime import finalizers, statuses
+from vestibule.apps.operator.runtime.apply import Applier
+from vestibule.apps.operator.runtime.events import Events
+from vestibule.apps.operator.runtime.pen import Pen
+from vestibule.apps.operator.runtime.result import Again, Done, Result
+from vestibule.core.kinds import conditions, gvk
+from vestibule.core.kinds.gvk import Kind
+from vestibule.core.kinds.hosted import FINALIZER, HOSTED_WEBHOOK
+from vestibule.core.native import kinds
+
+Object = dict[str, Any]
+Scopes = tuple[tuple[Kind, str], ...]
+GUEST: Final[Scopes] = (
+    (kinds.MUTATING, ""),
+    (kinds.CLUSTER_ROLE_BINDING, ""),
+    (kinds.CLUSTER_ROLE, ""),
+    (gvk.SERVICE_ACCOUNT, identity.GUEST_NAMESPACE),
+)
+"""Where our objects are in a guest, in the order in which they go; the namespace stays, it may hold what is
+not ours."""
+_INSIDE: Final[Scopes] = (
+    *(
+        (kind, identity.GUEST_NAMESPACE)
+        for kind in (*kinds.NEAR, *kinds.RIGHTS)
+        if kind is not gvk.SERVICE_ACCOUNT
+    ),
+    (kinds.VALIDATING, ""),
+    (kinds.POLICY_BINDING, ""),
+    (kinds.POLICY, ""),
+)
+
+
+def management(namespace: str) -> Scopes:
+    """Where our objects are beside a control plane, the workload before its Secrets."""
+    near = (gvk.DEPLOYMENT, kinds.SERVICE, kinds.BUDGET, kinds.NETWORK_POLICY, kinds.SECRET)
+    return tuple((kind, namespace) for kind in near)
+
+
+class Removal:
+    """Takes down what was made for one request."""
+
+    def __init__(
+        self,
+        client: Client,
+        pen: Pen,
+        applier: Applier,
+        events: Events,
+        now: Callable[[], datetime.datetime],
+    ) -> None:
+        self._client, self._pen, self._applier, self._events, self._now = client, pen, applier, events, now
+
+    async def run(self, found: Object, target: Target | None, guest: Applier | None) -> Result:
+        """Take down what can be; ``guest`` is None when it does not answer."""
+        if not finalizers.held(found, FINALIZER):
+            return Done(forget=True)
+        now, namespace = self._now(), str(found["metadata"]["namespace"])
+        before = conditions.find((found.get("status") or {}).get("conditions"), "GuestReachable")
+        silent = now - datetime.timedelta(seconds=conditions.since(before, now)) if _silent(before) else None
+        plan = teardown.plan(
+            teardown.Guest(
+                reachable=guest is not None,
+                silent_since=silent,
+                control_plane_deleting=target is None or target.deleting,
+            ),
+            now,
+        )
+        owner = str(found["metadata"]["name"])
+        if plan.retry is not None:
+            await self._tell_silence(found, plan.message)
+            return Again(min(plan.retry.total_seconds(), 15.0), "GuestUnreachable")
+        if guest is not None and not plan.guest_skipped:
+            await _remove(guest, (*GUEST, *_INSIDE), owner)
+        if target is not None and not target.deleting:
+            await self._detach(target)
+        await _remove(self._applier, management(namespace), owner)
+        if plan.event:
+            await self._events.tell(found, plan.event, plan.message, "Delete", "Warning")
+        await finalizers.release(self._pen, HOSTED_WEBHOOK, found, FINALIZER)
+        return Done(forget=True)
+
+    async def _detach(self, target: Target) -> None:
+        """Our entries leave the control plane's own object before the Secrets that they mount go."""
+        edit = flavours.ALL[target.flavour].detached(target.thing, webhooks.OURS)
+        if edit is not None and edit.changed:
+            kind = kindtable.of(edit.thing)
+            await self._pen.send(calls.replace(kind, edit.thing), kind, f"detaching from {target}")
+
+    async def _tell_silence(self, found: Object, message: str) -> None:
+        generation = int(found["metadata"].get("generation") or 0)
+        after = conditions.merged(
+            (found.get("status") or {}).get("conditions"),
+            [conditions.no("GuestReachable", "NoAnswer", "the guest does not answer, and must be cleaned")],
+            now=self._now(),
+            generation=generation,
+        )
+        del message  # it holds a duration, which would be a write at every look
+        await statuses.write(self._pen, HOSTED_WEBHOOK, found, {"conditions": after})
+
+
+def _silent(condition: Object | None) -> bool:
+    return condition is not None and condition.get("status") == "False"
+
+
+async def _remove(applier: Applier, scopes: Scopes, owner: str) -> None:
+    """Everything of ours, in the order of the scopes."""
+    known = await applier.owned(scopes, owner)
+    for kind, _ in scopes:
+        for place, thing in known.items():
+            if place[0] is kind:
+                await applier.remove(kind, thing)

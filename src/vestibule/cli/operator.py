@@ -1,0 +1,117 @@
+"""``vestibule operator``."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vestibule.cli import live, options
+
+if TYPE_CHECKING:
+    from vestibule.apps.operator.app import App
+
+_EPILOG = """\b
+In a cluster, with what it needs:
+  vestibule render --operator | kubectl apply --server-side -f -
+
+\b
+On your own machine, for the cluster of a context, as the only one:
+  vestibule operator --context staging --namespace vestibule-system --no-leader-elect
+
+\b
+One object asks for the webhook:
+  kubectl apply -f - <<END
+  apiVersion: vestibule.dev/v1alpha1
+  kind: VestibuleWebhook
+  metadata: {name: vestibule}
+  spec: {image: registry.example/vestibule:1.0}
+  END
+"""
+
+
+@click.command(epilog=_EPILOG)
+@options.kubeconfig
+@click.option(
+    "--namespace",
+    envvar="POD_NAMESPACE",
+    default="vestibule-system",
+    show_default=True,
+    help="Where the lease is, and where the webhook is installed.",
+)
+@click.option(
+    "--image", envvar="VESTIBULE_IMAGE", default="", help="Of the webhook, where an object names none."
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    help="Look after this VestibuleWebhook alone; can be given several times.",
+)
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
+    help="Stand for election; without it this must be the only process.",
+)
+@click.option("--lease", default="vestibule-operator", show_default=True, help="Name of the Lease.")
+@click.option(
+    "--metrics-addr",
+    default="0.0.0.0:8080",
+    show_default=True,
+    help="Where /metrics, /healthz and /readyz are served in plain HTTP; empty: nowhere.",
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Objects looked at at once."
+)
+@click.option(
+    "--resync",
+    type=click.FloatRange(min=1),
+    default=300.0,
+    show_default=True,
+    help="Seconds between two looks at an object at which nothing happens.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="Lowest level that is logged.",
+)
+def command(
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str,
+    image: str,
+    only: tuple[str, ...],
+    leader_elect: bool,
+    lease: str,
+    metrics_addr: str,
+    workers: int,
+    resync: float,
+    log_level: str,
+) -> None:
+    """Install the webhook that objects ask for, and keep it, until SIGTERM."""
+    client = live.client(kubeconfig, context)
+    from vestibule.apps.operator import app
+
+    identity = f"{os.environ.get('HOSTNAME') or 'operator'}-{uuid.uuid4()}"
+    wanted = app.Options(
+        namespace=namespace,
+        identity=identity,
+        image=image,
+        lease=lease if leader_elect else "",
+        metrics_addr=metrics_addr,
+        only=frozenset(only),
+        workers=workers,
+        resync=resync,
+    )
+    app.run(app.App(client, wanted), log_level, ready=_announce)
+
+
+def _announce(operator: App) -> None:
+    for host, port in operator.server.addresses:
+        click.echo(f"serving http://{host}:{port}/readyz", err=True)

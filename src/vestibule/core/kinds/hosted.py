@@ -1,0 +1,66 @@
+"""``HostedWebhook``: one object, beside a control plane, asks for the webhook of its guest."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+from vestibule import errors
+from vestibule.core.kinds.gvk import Kind
+
+HOSTED_WEBHOOK: Final = Kind("vestibule.dev", "v1alpha1", "HostedWebhook", "hostedwebhooks")
+FINALIZER: Final = "vestibule.dev/hosted"
+Flavour = Literal["hypershift", "kamaji", "k0smotron", "clusterapi", "vcluster", "kubeconfig"]
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A part of the object; unknown fields are left to their owner."""
+
+
+class Target(_Part, frozen=True):
+    """The control plane, in the same namespace."""
+
+    flavour: Flavour
+    """Who made it."""
+    name: str
+    """Name of its object; for ``kubeconfig`` that of the Secret."""
+
+
+class Hosted(_Part, frozen=True):
+    """``spec``."""
+
+    target: Target
+    """The control plane."""
+    program: Literal["azwi", "eks"] = "azwi"
+    """Whose place is taken: the webhook of Azure Workload Identity, or that of EKS."""
+    attach: Literal["auto", "builtin", "deployment", "sidecar", "static-pod", "in-guest"] = "auto"
+    """How the webhook stands beside the API server."""
+    tenant_id: str = ""
+    """The Azure tenant of accounts that name none; empty: the control plane's own."""
+    environment: str = ""
+    """Name of the Azure cloud; empty: the control plane's own."""
+    region: str = ""
+    """The AWS region of containers that name none."""
+    image: str = ""
+    """Image of the webhook; empty: the operator's own."""
+    failure_policy: Literal["Ignore", "Fail"] = "Ignore"
+    """What happens to pods while the webhook is down."""
+    replicas: int = 2
+    """Of a Deployment of our own."""
+    url: str = ""
+    """``https://HOST:PORT`` that leads to the replicas, where the API server cannot resolve their Service."""
+    server: str = ""
+    """Address of the guest's API server for the operator and the webhook, where the one in the kubeconfig,
+    or the control plane's Service, is of no use to them."""
+    paused: bool = False
+    """Look, and write nothing but the status."""
+
+
+def parse(obj: dict[str, Any]) -> Hosted:
+    """What an object asks for; raises InvalidInput."""
+    try:
+        return msgspec.convert(obj.get("spec") or {}, Hosted)
+    except msgspec.ValidationError as error:
+        name = (obj.get("metadata") or {}).get("name", "")
+        raise errors.InvalidInput(errors.Problem(f"HostedWebhook {name}", "spec", str(error))) from error

@@ -1,0 +1,201 @@
+"""What the operator itself needs: definitions, rights, lease, Deployment. Pure and deterministic.
+
+Its rights are the verbs it uses. Objects without a namespace it may change by name only, and in namespaces
+only those of its own, but for roles of a fixed name. It holds what it grants to the webhook: without that the
+API server would not let it grant it, and with ``escalate`` it could grant itself anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from vestibule.core.kinds import gvk
+from vestibule.core.kinds.config import Settings
+from vestibule.core.kinds.gvk import Kind
+from vestibule.core.native import crds, install, kinds, rbac, sandboxes
+
+Object = dict[str, Any]
+_RBAC: Final = "rbac.authorization.k8s.io/v1"
+_KEPT: Final = ["create", "delete", "get", "patch"]
+_SEEN: Final = ["list", "watch"]
+
+
+def name(settings: Settings) -> str:
+    """Of everything that is the operator's: several can live in one cluster, each for its own name."""
+    return f"{settings.install.name}-operator"
+
+
+def objects(settings: Settings) -> list[Object]:
+    """All objects, in the order in which they should be applied."""
+    own, namespace = name(settings), settings.install.namespace
+    subject = {"kind": "ServiceAccount", "name": own, "namespace": namespace}
+    made = [
+        _namespace(namespace),
+        crds.webhook(),
+        crds.identity_policy(),
+        *crds.sandboxes(),
+        _object("v1", "ServiceAccount", own, namespace, automountServiceAccountToken=False),
+        *_bound("ClusterRole", "", cluster_rules(settings), subject),
+        *_bound("Role", namespace, near_rules(settings), subject),
+        *_bound("Role", "default", event_rules(), subject),
+        _object("coordination.k8s.io/v1", "Lease", own, namespace),
+        _deployment(settings),
+    ]
+    return [_labelled(one, own) for one in made]
+
+
+def cluster_rules(settings: Settings) -> list[Object]:
+    """What it may do in the whole cluster."""
+    base = settings.install.name
+    own = [base, sandboxes.name(settings), f"{base}-guard", f"{base}-final"]
+    wide = list(kinds.WIDE)
+    return [
+        _rule([gvk.VESTIBULE_WEBHOOK], ["get", "list", "patch", "watch"]),
+        _rule([gvk.VESTIBULE_WEBHOOK], ["patch"], sub="status"),
+        *_rules([*wide, *kinds.RIGHTS], _SEEN),
+        *_rules(wide, _KEPT, own),
+        _rule([kinds.NODE], ["list"]),
+        *_rules([gvk.KATA_CONFIG, gvk.OSC_WEBHOOK_CONFIG, gvk.RUNTIME_CLASS], _SEEN),
+        _rule([gvk.KATA_CONFIG, gvk.OSC_WEBHOOK_CONFIG], ["patch"], sub="status"),
+        *_rules(list(kinds.RIGHTS), _KEPT, [f"{base}-initdata"]),
+        *held(settings),
+    ]
+
+
+def held(settings: Settings) -> list[Object]:
+    """What it grants to the webhook, whatever that comes to ask for; it makes no use of it."""
+    whole = _everything(settings)
+    initdata = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
+    return [*rbac.rules(whole), initdata]
+
+
+def _everything(settings: Settings) -> Settings:
+    on = msgspec.structs.replace(settings.sandbox, enabled=True)
+    return msgspec.structs.replace(settings, sandbox=on, identity_policies=True)
+
+
+def near_rules(settings: Settings) -> list[Object]:
+    """What it may do in its own namespace."""
+    return [
+        *_rules([*kinds.NEAR, *kinds.CERT_MANAGER], [*_KEPT[:3], "list", "patch", "watch"]),
+        _rule([kinds.ENDPOINT_SLICE], _SEEN),
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resourceNames": [name(settings)],
+            "verbs": ["get", "update"],
+        },
+    ]
+
+
+def event_rules() -> list[Object]:
+    """Events about objects without a namespace live in ``default``."""
+    return [{"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}]
+
+
+def _rule(of: Sequence[Kind], verbs: Sequence[str], names: Sequence[str] = (), sub: str = "") -> Object:
+    rule: Object = {
+        "apiGroups": [of[0].group],
+        "resources": sorted(f"{kind.plural}/{sub}" if sub else kind.plural for kind in of),
+        "verbs": list(verbs),
+    }
+    return {**rule, "resourceNames": list(names)} if names else rule
+
+
+def _rules(of: Sequence[Kind], verbs: Sequence[str], names: Sequence[str] = ()) -> list[Object]:
+    """The same, one for each group."""
+    groups = dict.fromkeys(kind.group for kind in of)
+    return [_rule([kind for kind in of if kind.group == group], verbs, names) for group in groups]
+
+
+def _bound(kind: str, namespace: str, rules: list[Object], subject: Object) -> list[Object]:
+    """A role and its binding."""
+    meta = {"name": subject["name"], **({"namespace": namespace} if namespace else {})}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": subject["name"]}
+    return [
+        {"apiVersion": _RBAC, "kind": kind, "metadata": meta, "rules": rules},
+        {
+            "apiVersion": _RBAC,
+            "kind": f"{kind}Binding",
+            "metadata": dict(meta),
+            "roleRef": role,
+            "subjects": [subject],
+        },
+    ]
+
+
+def _namespace(name: str) -> Object:
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def _object(api: str, kind: str, own: str, namespace: str, **more: Any) -> Object:
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": own, "namespace": namespace}, **more}
+
+
+def _labelled(thing: Object, own: str) -> Object:
+    labels = {
+        "app.kubernetes.io/name": own,
+        "app.kubernetes.io/managed-by": install.OWNER,
+        **thing["metadata"].get("labels", {}),
+    }
+    return {**thing, "metadata": {**thing["metadata"], "labels": labels}}
+
+
+def _deployment(settings: Settings) -> Object:
+    own = name(settings)
+    labels = {"app.kubernetes.io/name": own}
+    image = settings.install.image
+    probe: Object = {"scheme": "HTTP", "port": "metrics"}
+    container = {
+        "name": "operator",
+        "image": image,
+        "args": [
+            "operator",
+            f"--only={settings.install.name}",
+            f"--lease={own}",
+            "--metrics-addr=0.0.0.0:8080",
+        ],
+        "env": [
+            {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+            {"name": "VESTIBULE_IMAGE", "value": image},
+        ],
+        "ports": [{"name": "metrics", "containerPort": 8080, "protocol": "TCP"}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "periodSeconds": 10},
+        "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 5},
+        "resources": {
+            "requests": {"cpu": "10m", "memory": "96Mi"},
+            "limits": {"memory": "256Mi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+    }
+    pod = {
+        "containers": [container],
+        "automountServiceAccountToken": True,
+        "securityContext": {
+            "runAsGroup": 65532,
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "serviceAccountName": own,
+        "terminationGracePeriodSeconds": 10,
+    }
+    return _object(
+        "apps/v1",
+        "Deployment",
+        own,
+        settings.install.namespace,
+        spec={
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    )

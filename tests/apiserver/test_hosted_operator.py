@@ -1,0 +1,332 @@
+"""The hosted controller on two real API servers: up in order, steady, through a guest's death, and down."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import datetime
+import math
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from tests.apiserver.beside import Beside
+from tests.apiserver.hall import path_of
+from tests.apiserver.test_hosted import CASES, LABELLED, Hosted, create, guest_namespace, hosted, wait_served
+from tests.process.webhook import free_port
+from tests.rig.client import JSON_PATCH, at
+from tests.vectors.hypershift_attach import mutated
+from tests.vectors.hypershift_pki import text
+from vestibule.adapters.cluster import kubeconfig
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.guests import Guests
+from vestibule.apps.operator.hosted import identity, teardown, webhooks
+from vestibule.apps.operator.hosted.certificates import kubeconfig_text
+from vestibule.apps.operator.hosted.reconciler import MANAGER, Parts, Reconciler
+from vestibule.apps.operator.runtime.apply import Applier
+from vestibule.apps.operator.runtime.controller import Controller
+from vestibule.apps.operator.runtime.events import Events
+from vestibule.apps.operator.runtime.pen import Alone, Pen
+from vestibule.apps.operator.runtime.result import Again, Done, Result
+from vestibule.apps.operator.runtime.workqueue import Queue
+from vestibule.core.kinds.hosted import FINALIZER
+from vestibule.core.native import crds
+from vestibule.core.pki import profile
+from vestibule.core.pki.leaf import Pair
+
+__all__ = ["guest_namespace", "hosted"]
+Json = dict[str, Any]
+T = TypeVar("T")
+API = "vestibule.dev/v1alpha1"
+CONTROL_PLANE: Json = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "hostedcontrolplanes.hypershift.openshift.io"},
+    "spec": {
+        "group": "hypershift.openshift.io",
+        "scope": "Namespaced",
+        "names": {"kind": "HostedControlPlane", "plural": "hostedcontrolplanes"},
+        "versions": [
+            {
+                "name": "v1beta1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+                },
+            }
+        ],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def definitions(hosted: Hosted) -> Iterator[None]:
+    made = [CONTROL_PLANE, crds.hosted_webhook()]
+    for one in made:
+        admin = hosted.management.admin
+        admin.apply(path_of(one), one, "hosted", force=True).object  # noqa: B018 - raises
+        admin.wait(path_of(one), _established)
+    yield
+    for one in made:
+        hosted.management.admin.delete(path_of(one))
+
+
+def _established(item: Json) -> bool:
+    found = (item.get("status") or {}).get("conditions") or []
+    return any(one["type"] == "Established" and one["status"] == "True" for one in found)
+
+
+class Asked:
+    """A request, the webhook's place, and looks at it."""
+
+    def __init__(self, hosted: Hosted, name: str, server: str = "") -> None:
+        self.hosted, self.name, self.port = hosted, name, free_port()
+        self.namespace = hosted.control_plane["metadata"]["namespace"]
+        self.key = f"{self.namespace}/{name}"
+        self.path = at("hostedwebhooks", self.namespace, name, api=API)
+        self.now = datetime.datetime.now(datetime.UTC)
+        self.admin = hosted.management.admin
+        self.server = server or f"https://localhost:{hosted.guest.apiserver.port}"
+        self._control_plane()
+        request = {
+            "apiVersion": API,
+            "kind": "HostedWebhook",
+            "metadata": {"name": name},
+            "spec": {
+                "target": {"flavour": "hypershift", "name": "hcp"},
+                "tenantId": "11111111-2222-3333-4444-555555555555",
+                "url": f"https://127.0.0.1:{self.port}",
+                "server": self.server,
+            },
+        }
+        self.admin.create(at("hostedwebhooks", self.namespace, api=API), request).object  # noqa: B018 - raises
+
+    def _control_plane(self) -> None:
+        """What HyperShift would have made: its object, and a kubeconfig of an administrator."""
+        secrets = self.hosted.secrets
+        signer = Pair(*(text(secrets["cluster-signer-ca"], key) for key in ("ca.crt", "ca.key")))
+        wanted = profile.Profile("admin", organizations=("system:masters",), usages=("clientAuth",))
+        pair = profile.issue(signer, wanted, self.now)
+        said = kubeconfig_text(self.server, text(secrets["root-ca"], "ca.crt"), pair)
+        secret = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "service-network-admin-kubeconfig", "namespace": self.namespace},
+            "data": {"kubeconfig": base64.b64encode(said.encode()).decode()},
+        }
+        thing = {**self.hosted.control_plane, "spec": {"platform": {"type": "KubeVirt"}}}
+        thing["metadata"] = {"name": "hcp", "namespace": self.namespace}
+        path = at("hostedcontrolplanes", self.namespace, "hcp", api="hypershift.openshift.io/v1beta1")
+        for where, one in ((path_of(secret), secret), (path, thing)):
+            self.admin.apply(where, one, "hypershift", force=True).object  # noqa: B018 - raises
+
+    def look(self, times: int = 1) -> list[Result]:
+        """Looks of one process."""
+
+        async def looks(reconciler: Reconciler) -> list[Result]:
+            return [await reconciler(self.key) for _ in range(times)]
+
+        return self.with_reconciler(looks)
+
+    def with_reconciler(self, work: Callable[[Reconciler], Awaitable[T]]) -> T:
+        file = self.hosted.management.kubeconfig()
+
+        async def run() -> T:
+            client, guests = Client(kubeconfig.load([file])), Guests()
+            fence = Alone()
+            pen = Pen(client, fence)
+            parts = Parts(
+                client,
+                pen,
+                Applier(client, pen, MANAGER),
+                Events(pen, "vestibule.dev/test", "test", lambda: self.now),
+                guests,
+                fence,
+                "vestibule:test",
+                lambda: self.now,
+            )
+            try:
+                return await work(Reconciler(parts))
+            finally:
+                await guests.close()
+                await client.close()
+
+        return asyncio.run(run())
+
+    def condition(self, kind: str) -> str:
+        found = self.admin.get(self.path).object.get("status", {}).get("conditions", [])
+        return next((str(one["status"]) for one in found if one["type"] == kind), "")
+
+    def versions(self) -> dict[str, str]:
+        """The resourceVersion of everything that is ours or that we look at, in both clusters."""
+        near = [("secrets", "v1"), ("services", "v1"), ("deployments", "apps/v1"), ("hostedwebhooks", API)]
+        wide = [
+            ("clusterroles", "rbac.authorization.k8s.io/v1"),
+            ("clusterrolebindings", "rbac.authorization.k8s.io/v1"),
+            ("mutatingwebhookconfigurations", "admissionregistration.k8s.io/v1"),
+        ]
+        found: dict[str, str] = {}
+        for plural, api in near:
+            for one in self.admin.list(at(plural, self.namespace, api=api)):
+                if "Deployment" not in str(one.get("kind")) and one["metadata"].get("name"):
+                    found[f"{plural}/{one['metadata']['name']}"] = one["metadata"]["resourceVersion"]
+        for plural, api in wide:
+            for one in self.hosted.guest.admin.list(at(plural, api=api)):
+                found[f"guest {plural}/{one['metadata']['name']}"] = one["metadata"]["resourceVersion"]
+        found.pop(f"deployments/{webhooks.OURS}", None)  # its own controller writes its status
+        return found
+
+
+REGISTRATION = at("mutatingwebhookconfigurations", name=webhooks.OURS, api="admissionregistration.k8s.io/v1")
+
+
+def test_up_in_order_steady_through_the_guests_death_and_down(
+    hosted: Hosted, definitions: None, guest_namespace: str, tmp_path: Path
+) -> None:
+    asked = Asked(hosted, "one")
+    guest = hosted.guest
+
+    # nothing answers yet: everything is there but the registration
+    (first,) = asked.look()
+    assert isinstance(first, Again)
+    assert first.reason == "NotProven"
+    assert guest.admin.get(REGISTRATION).status == 404
+    assert (
+        guest.admin.get(at("clusterroles", name=webhooks.OURS, api="rbac.authorization.k8s.io/v1")).status
+        == 200
+    )
+    assert asked.condition("Verified") == "False"
+    held = asked.admin.get(asked.path).object["metadata"]["finalizers"]
+    assert held == [FINALIZER]
+
+    # the workload runs as it was rendered: proved, and only then registered
+    workload = asked.admin.get(at("deployments", asked.namespace, webhooks.OURS, api="apps/v1")).object
+    beside = Beside(tmp_path / "pod", asked.admin, workload, webhooks.OURS, 9443, asked.port)
+    beside.start()
+    try:
+        beside.wait_ready()
+        (second,) = asked.look()
+        assert second == Done()
+        assert asked.condition("Verified") == "True"
+        wait_served(hosted, guest_namespace)
+        assert mutated(create(hosted, guest_namespace, CASES[LABELLED], dryRun="All"))
+
+        # a process that starts anew finds nothing to do
+        before = asked.versions()
+        assert asked.look(2) == [Done(), Done()]
+        assert asked.versions() == before
+
+        # drift is taken back, what the guest may choose is kept
+        changes: dict[str, object] = {"failurePolicy": "Fail", "timeoutSeconds": 3}
+        patch = [
+            {"op": "replace", "path": f"/webhooks/0/{key}", "value": value} for key, value in changes.items()
+        ]
+        guest.admin.patch(REGISTRATION, patch, JSON_PATCH).object  # noqa: B018 - raises
+        asked.look()
+        entry = guest.admin.get(REGISTRATION).object["webhooks"][0]
+        assert (entry["failurePolicy"], entry["timeoutSeconds"]) == ("Ignore", 3)
+
+        # the guest dies and comes back
+        before = asked.versions()
+        guest.apiserver.kill()
+        (dead,) = asked.look()
+        assert isinstance(dead, Again)
+        assert dead.reason == "GuestUnreachable"
+        assert asked.condition("GuestReachable") == "False"
+        guest.apiserver.start()
+        assert asked.look() == [Done()]
+        assert asked.condition("GuestReachable") == "True"
+        after = asked.versions()
+        moved = {key for key in before if before[key] != after.get(key)}
+        assert moved == {"hostedwebhooks/one"}
+    finally:
+        beside.stop()
+
+    # down: the guest is cleaned, then our own, then the request goes
+    asked.admin.delete(asked.path)
+    assert asked.look() == [Done(forget=True)]
+    assert asked.admin.get(asked.path).status == 404
+    assert guest.admin.get(REGISTRATION).status == 404
+    assert asked.admin.get(at("secrets", asked.namespace, identity.CA_SECRET)).status == 404
+    assert guest.admin.get(at("namespaces", name=identity.GUEST_NAMESPACE)).status == 200
+
+
+def test_a_dead_guest_is_waited_for_and_then_left_behind(hosted: Hosted, definitions: None) -> None:
+    asked = Asked(hosted, "two")
+    asked.look()
+    hosted.guest.apiserver.kill()
+    try:
+        asked.admin.delete(asked.path)
+        (waiting,) = asked.look()
+        assert isinstance(waiting, Again)
+        assert asked.admin.get(asked.path).status == 200
+
+        asked.now += 2 * teardown.LIMIT
+        assert asked.look() == [Done(forget=True)]
+
+        assert asked.admin.get(asked.path).status == 404
+        events = asked.admin.list(at("events", asked.namespace, api="events.k8s.io/v1"))
+        assert teardown.SKIPPED in [one["reason"] for one in events]
+    finally:
+        hosted.guest.apiserver.start()
+    for plural in ("clusterroles", "clusterrolebindings"):
+        path = at(plural, name=webhooks.OURS, api="rbac.authorization.k8s.io/v1")
+        assert hosted.guest.admin.delete(path).status == 200  # what was left behind
+    hosted.guest.admin.delete(at("serviceaccounts", identity.GUEST_NAMESPACE, webhooks.OURS))
+
+
+class Counted:
+    """How looks ended, and when."""
+
+    def __init__(self) -> None:
+        self.ended: list[str] = []
+
+    def reconciled(self, controller: str, result: str, seconds: float) -> None:
+        del controller, seconds
+        self.ended.append(result)
+
+
+def test_one_guest_that_says_nothing_does_not_keep_another_waiting(hosted: Hosted, definitions: None) -> None:
+    """With a single worker: a run that takes long does not count as one."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        slow = Asked(hosted, "slow", f"https://127.0.0.1:{silent.getsockname()[1]}")
+        quick = Asked(hosted, "quick")
+
+        async def both(reconciler: Reconciler) -> tuple[float, float]:
+            loop = asyncio.get_running_loop()
+            began, ended = loop.time(), dict.fromkeys((slow.key, quick.key), math.inf)
+            enough = asyncio.Event()
+
+            async def timed(key: str) -> Result:
+                try:
+                    return await reconciler(key)
+                finally:
+                    ended[key] = min(ended[key], loop.time() - began)
+                    if max(ended.values()) < math.inf:
+                        enough.set()
+
+            queue: Queue[str] = Queue(workers=1, patience=0.5)
+            queue.add(slow.key)
+            queue.add(quick.key)
+            running = asyncio.create_task(Controller("hosted", timed, queue, Counted()).run())
+            try:
+                async with asyncio.timeout(60):
+                    await enough.wait()
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+            return ended[slow.key], ended[quick.key]
+
+        slow_took, quick_took = slow.with_reconciler(both)
+        assert quick_took < slow_took
+        assert slow.condition("GuestReachable") == "False"
+        assert quick.condition("GuestReachable") == "True"
+    for asked in (slow, quick):
+        asked.now += 2 * teardown.LIMIT
+        asked.admin.delete(asked.path)
+        asked.look()
+        asked.admin.wait_gone(asked.path)

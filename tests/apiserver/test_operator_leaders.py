@@ -1,0 +1,112 @@
+"""Two operators: one leads, the other takes over in time, and who was deposed writes nothing."""
+
+from __future__ import annotations
+
+import datetime
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.apiserver.operated import Operated, operated
+from tests.rig import process
+from tests.rig.client import at
+from tests.rig.controlplane import ControlPlane
+
+KILLED, ASKED = 17.0, 2.0
+"""Seconds until another leads, after a kill and after SIGTERM."""
+
+
+@pytest.fixture
+def stand(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Operated]:
+    with operated(control_plane, tmp_path) as made:
+        yield made
+
+
+def holder(stand: Operated) -> str:
+    found = stand.admin.get(at("leases", stand.name, stand.account, api="coordination.k8s.io/v1"))
+    return str((found.object.get("spec") or {}).get("holderIdentity") or "")
+
+
+def led(stand: Operated, other_than: str = "") -> str:
+    """Until somebody (else) leads; who."""
+    process.wait("a leader", lambda: holder(stand) not in ("", other_than), 40)
+    return holder(stand)
+
+
+def works(stand: Operated, seconds: float = 20.0) -> None:
+    """Until a label that the operator does not want is gone again."""
+    where = stand.where("ServiceAccount")
+    stand.admin.wait(where, seconds=seconds)
+    stand.admin.patch(where, {"metadata": {"labels": {"app.kubernetes.io/instance": "drift"}}}).object  # noqa: B018
+    stand.admin.wait(
+        where, lambda o: o["metadata"]["labels"]["app.kubernetes.io/instance"] == stand.name, seconds
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [(signal.SIGKILL, KILLED), (signal.SIGTERM, ASKED)], ids=["killed", "asked to leave"]
+)
+def test_the_other_takes_over_in_time(stand: Operated, name: int, limit: float) -> None:
+    stand.ask()
+    first = stand.start()
+    leader = led(stand)
+    stand.start()
+    works(stand)
+    began = time.monotonic()
+    first.process.send_signal(name)
+    led(stand, leader)
+    took = time.monotonic() - began
+
+    assert took <= limit
+    works(stand)
+
+
+def test_both_are_ready_and_one_says_that_it_leads(stand: Operated) -> None:
+    stand.ask()
+    first = stand.start()
+    led(stand)
+    works(stand)
+    second = stand.start()
+    process.wait("the second to be ready", lambda: "readyz" in second.log.read_text(), 20)
+
+    assert [one.get("/readyz")[0] for one in (first, second)] == [200, 200]
+    assert [one.get("/healthz")[0] for one in (first, second)] == [200, 200]
+    shown = [one.get("/metrics")[1] for one in (first, second)]
+    assert "vestibule_operator_leading 1.0" in shown[0]
+    assert "vestibule_operator_leading 0.0" in shown[1]
+    assert 'vestibule_operator_reconciles_total{controller="webhooks",result=' in shown[0]
+    assert first.get("/nothing")[0] == 404
+
+
+@pytest.mark.slow
+def test_a_leader_that_slept_writes_nothing_when_it_wakes(stand: Operated) -> None:
+    stand.ask()
+    first = stand.start()
+    leader = led(stand)
+    works(stand)
+    stand.start()
+    first.process.send_signal(signal.SIGSTOP)
+    led(stand, leader)
+    works(stand)
+    # what the sleeper should mend is there when it wakes, and the other is stopped: only the sleeper could
+    second = stand.operators[1]
+    where = stand.where("ServiceAccount")
+    second.process.send_signal(signal.SIGSTOP)
+    stand.admin.patch(where, {"metadata": {"labels": {"app.kubernetes.io/instance": "drift"}}}).object  # noqa: B018
+    mark = stand.plane.audit.mark()
+    woken = datetime.datetime.now(datetime.UTC)
+    first.process.send_signal(signal.SIGCONT)
+    # it hears of the change, and of its own deposition
+    stand.plane.audit.wait(since=mark, user=stand.user, verb="get", resource="leases", seconds=10)
+    process.wait("a while", lambda: (datetime.datetime.now(datetime.UTC) - woken).total_seconds() > 5, 10)
+    wrote = [
+        event["objectRef"]["resource"]
+        for event in stand.plane.audit.events(mark, user=stand.user)
+        if event["verb"] not in ("get", "list", "watch")
+    ]
+
+    assert wrote == []
+    second.process.send_signal(signal.SIGCONT)

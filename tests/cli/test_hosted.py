@@ -1,0 +1,114 @@
+"""``render --hosted`` as a person meets it: files in, objects of two clusters out, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.vectors.hypershift_given import HOSTED, deployment, secrets
+
+Json = dict[str, Any]
+KUBEVIRT = {**HOSTED, "spec": {**HOSTED["spec"], "platform": {"type": "KubeVirt"}}}
+TENANT: Json = {
+    "apiVersion": "kamaji.clastix.io/v1alpha1",
+    "kind": "TenantControlPlane",
+    "metadata": {"name": "t1", "namespace": "tenants"},
+    "spec": {},
+}
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "vestibule", "render", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def write(path: Path, *things: Json) -> str:
+    path.write_text(yaml.safe_dump_all([copy.deepcopy(one) for one in things]))
+    return str(path)
+
+
+def objects(text: str) -> list[Json]:
+    return [one for one in yaml.safe_load_all(text) if one]
+
+
+def test_the_second_time_with_what_was_printed_the_same_is_printed(tmp_path: Path) -> None:
+    given = write(tmp_path / "given.yaml", KUBEVIRT, *secrets().values())
+    first = run("--hosted", "hypershift", "-f", given, "--tenant-id", "t", "--part", "management")
+    kept = tmp_path / "kept.yaml"
+    kept.write_text(first.stdout)
+    second = run("--hosted", "auto", "-f", given, "-f", str(kept), "--tenant-id", "t", "--part", "management")
+
+    assert (first.returncode, second.returncode) == (0, 0), second.stderr
+    assert first.stdout == second.stdout
+    assert {one["metadata"]["namespace"] for one in objects(first.stdout)} == {"clusters-hcp"}
+    assert "kube-apiserver" not in [one["metadata"]["name"] for one in objects(first.stdout)]
+
+
+def test_the_parts_are_for_one_cluster_each(tmp_path: Path) -> None:
+    given = write(tmp_path / "given.yaml", KUBEVIRT, *secrets().values())
+    guest = run("--hosted", "hypershift", "-f", given, "--part", "guest")
+
+    kinds = [one["kind"] for one in objects(guest.stdout)]
+    assert kinds == [
+        "Namespace",
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "MutatingWebhookConfiguration",
+    ]
+
+
+def test_a_control_plane_that_has_the_webhook_gets_nothing(tmp_path: Path) -> None:
+    there = deployment(HOSTED)
+    there["spec"]["template"]["spec"]["containers"].append({"name": "azure-workload-identity-webhook"})
+    registration = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "azure-workload-identity-webhook"},
+    }
+    given = write(tmp_path / "given.yaml", HOSTED, there, registration)
+    auto = run("--hosted", "hypershift", "-f", given)
+    taken = run("--hosted", "hypershift", "-f", given, "--attach", "deployment")
+
+    assert (auto.returncode, objects(auto.stdout)) == (0, [])
+    assert "is part of the control plane: nothing to apply" in auto.stderr
+    assert taken.returncode == 2
+    assert "two webhooks would run" in taken.stderr
+
+
+def test_a_sidecar_is_an_entry_in_the_owners_own_object(tmp_path: Path) -> None:
+    printed = run(
+        "--hosted", "kamaji", "-f", write(tmp_path / "t.yaml", TENANT), "--attach", "sidecar", "--part",
+        "management",
+    )  # fmt: skip
+
+    (tenant,) = [one for one in objects(printed.stdout) if one["kind"] == "TenantControlPlane"]
+    (container,) = tenant["spec"]["controlPlane"]["deployment"]["additionalContainers"]
+    assert container["args"][:4] == ["webhook", "--as", "azwi", "--addr=127.0.0.1:9443"]
+    assert "Secret t1-ca was not given" in printed.stderr
+
+
+REFUSED = {
+    "no control plane": (["--hosted", "auto"], "want one control plane of flavour auto"),
+    "another flavour": (["--hosted", "k0smotron"], "has none, want one control plane of flavour k0smotron"),
+    "a way that there is not": (
+        ["--hosted", "hypershift", "--attach", "sidecar"],
+        "a Deployment that another controller owns is not patched",
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_what_cannot_be_is_one_error(tmp_path: Path, sentence: str) -> None:
+    arguments, words = REFUSED[sentence]
+    file = write(tmp_path / "x.yaml", *(secrets().values() if sentence == "no control plane" else [KUBEVIRT]))
+    refused = run(*arguments, "-f", file)
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert words in refused.stderr

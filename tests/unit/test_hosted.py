@@ -1,0 +1,298 @@
+"""The webhook beside hosted control planes: choices, entries in other people's objects, certificates, the way
+up and down. The cases of the hypershift vectors are not repeated here."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import json
+from typing import Any
+
+import pytest
+
+from tests.vectors.hypershift_given import HOSTED, NOW, given, secrets
+from tests.vectors.hypershift_pki import text
+from vestibule import errors
+from vestibule.apps.operator.hosted import (
+    attachments,
+    certificates,
+    flavours,
+    guest,
+    parity,
+    paused,
+    payload,
+    plan,
+    sidecar,
+    teardown,
+    tlsprofile,
+    trust,
+    webhooks,
+)
+from vestibule.apps.operator.hosted.attachments import Seen
+from vestibule.apps.operator.hosted.target import Edit, Target
+from vestibule.core.kinds import azwi_flags, eks_flags, goflags
+from vestibule.core.pki import authority
+
+Json = dict[str, Any]
+CONTAINER, VOLUMES = sidecar.ours(sidecar.Asked(image="i:1")), sidecar.our_volumes()
+DAY = datetime.timedelta(days=1)
+
+
+def thing(flavour: str, kind: int = 0, version: str = "v1beta2", **more: Any) -> Json:
+    group, name = flavours.ALL[flavour].KINDS[kind]
+    meta = {"name": "c1", "namespace": "ns1"}
+    return {"apiVersion": f"{group}/{version}", "kind": name, "metadata": meta, "spec": {}, **more}
+
+
+def target(flavour: str, **more: Any) -> Target:
+    return flavours.ALL[flavour].target(thing(flavour, **more), [], NOW)
+
+
+# ── choices ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+CHOICES: dict[str, tuple[str, attachments.Asked, Seen, str]] = {
+    "HyperShift without a webhook of its own": ("hypershift", "auto", Seen(["kube-apiserver"]), "Deployment"),
+    "a Deployment of HyperShift is not patched": ("hypershift", "sidecar", Seen(), "Refused"),
+    "kamaji by default beside the pod": ("kamaji", "auto", Seen(), "Deployment"),
+    "kamaji in the pod, when asked": ("kamaji", "sidecar", Seen(), "Sidecar"),
+    "machines of Cluster API reach no Service of ours": ("clusterapi", "auto", Seen(), "InGuest"),
+    "a static pod only when asked": ("clusterapi", "static-pod", Seen(), "StaticPod"),
+    "nothing built in": ("kamaji", "builtin", Seen(), "Refused"),
+    "any kubeconfig": ("kubeconfig", "auto", Seen(), "InGuest"),
+    "any kubeconfig, nothing beside it": ("kubeconfig", "deployment", Seen(), "Refused"),
+    "built in, as far as the guest tells": (
+        "hypershift",
+        "auto",
+        Seen(None, ["aws-pod-identity"]),
+        "BuiltIn",
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", CHOICES)
+def test_choice(sentence: str) -> None:
+    flavour, asked, seen, mode = CHOICES[sentence]
+
+    assert attachments.choose(asked, target(flavour), seen).mode == mode
+
+
+def test_a_built_in_webhook_without_its_registration_is_not_available() -> None:
+    choice = attachments.choose("auto", target("hypershift"), Seen([webhooks.AZURE.name]))
+
+    assert (choice.mode, choice.conditions[0]["status"]) == ("BuiltIn", "False")
+    assert choice.conditions[0]["reason"] == "RegistrationMissing"
+
+
+def test_what_a_downgrade_left_behind_is_told_and_does_not_count_as_built_in() -> None:
+    seen = Seen(["kube-apiserver"], [webhooks.AZURE.configuration])
+    choice = attachments.choose("auto", target("hypershift"), seen)
+
+    assert choice.mode == "Deployment"
+    assert "a downgrade left it behind" in choice.notes[0]
+
+
+# ── entries in other people's objects ───────────────────────────────────────────────────────────────────────
+
+
+def attached(owner: Json, flavour: str) -> Edit:
+    edit = flavours.ALL[flavour].attached(owner, CONTAINER, VOLUMES)
+    assert edit is not None
+    return edit
+
+
+OWNERS = {
+    "kamaji": thing("kamaji"),
+    "k0smotron": thing("k0smotron", spec={"patches": [{"target": {"kind": "Service", "component": "x"}}]}),
+    "clusterapi": thing(
+        "clusterapi", 1, spec={"kubeadmConfigSpec": {"files": [{"path": "/theirs", "content": "x"}]}}
+    ),
+}
+
+
+@pytest.mark.parametrize("flavour", OWNERS)
+def test_entries_are_made_once_and_others_stay(flavour: str) -> None:
+    owner = OWNERS[flavour]
+    before = copy.deepcopy(owner)
+    first = attached(owner, flavour)
+    second = attached(first.thing, flavour)
+
+    assert owner == before
+    assert (first.changed, second.changed) == (True, False)
+    assert second.thing == first.thing
+    if flavour == "k0smotron":
+        assert first.thing["spec"]["patches"][0] == owner["spec"]["patches"][0]
+    if flavour == "clusterapi":
+        assert first.thing["spec"]["kubeadmConfigSpec"]["files"][0] == {"path": "/theirs", "content": "x"}
+
+
+@pytest.mark.parametrize("flavour", OWNERS)
+def test_what_is_attached_can_be_taken_away_without_a_trace(flavour: str) -> None:
+    there = attached(OWNERS[flavour], flavour).thing
+    gone = flavours.ALL[flavour].detached(there, webhooks.OURS)
+
+    assert gone is not None
+    assert gone.changed
+    assert webhooks.OURS not in json.dumps(gone.thing)
+    again = flavours.ALL[flavour].detached(gone.thing, webhooks.OURS)
+    assert again is not None
+    assert not again.changed
+    if flavour != "kamaji":  # an empty section of theirs may stay
+        assert gone.thing == OWNERS[flavour]
+
+
+@pytest.mark.parametrize("flavour", OWNERS)
+def test_a_new_image_changes_our_entry_in_its_place(flavour: str) -> None:
+    first = attached(OWNERS[flavour], flavour)
+    newer = flavours.ALL[flavour].attached(first.thing, {**CONTAINER, "image": "i:2"}, VOLUMES)
+
+    assert newer is not None
+    assert newer.changed
+    assert "i:1" not in json.dumps(newer.thing)
+    assert json.dumps(newer.thing).count("i:2") == 1
+
+
+def test_k0smotron_before_v1beta2_has_no_place_for_it() -> None:
+    assert (
+        flavours.ALL["k0smotron"].attached(thing("k0smotron", version="v1beta1"), CONTAINER, VOLUMES) is None
+    )
+
+
+def test_flags_of_our_container_are_flags_of_the_program() -> None:
+    for webhook, flags in ((webhooks.AZURE, azwi_flags.FLAGS), (webhooks.AWS, eks_flags.FLAGS)):
+        made = sidecar.ours(sidecar.Asked(webhook=webhook, region="eu-central-1"))
+        args = [one for one in made["args"][3:] if not one.startswith("--addr=")]
+
+        assert goflags.parse(flags, args)
+        assert made["args"][:3] == ["webhook", "--as", webhook.program]
+
+
+def test_a_sidecar_never_takes_its_api_server_out_of_service() -> None:
+    beside, own = (sidecar.ours(sidecar.Asked(local=local)) for local in (True, False))
+
+    assert ("readinessProbe" in beside, "readinessProbe" in own) == (False, True)
+    assert "--addr=127.0.0.1:9443" in beside["args"]
+
+
+# ── plans ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_plan_for_the_guest_itself_is_the_ordinary_installation() -> None:
+    made = plan.plan(plan.Request(tenant_id="t"), target("clusterapi"), Seen(), [], NOW)
+    settings = next(one for one in made.guest if one["kind"] == "ConfigMap")["data"]["settings.json"]
+
+    assert made.management == []
+    assert json.loads(settings)["vocabularies"] == ["azwi"]
+    assert json.loads(settings)["azwi"]["tenantId"] == "t"
+
+
+def test_the_registration_is_the_last_object_and_leaves_our_own_namespace_out() -> None:
+    made = plan.plan(plan.Request(attach="deployment"), target("kamaji"), Seen(), [], NOW)
+    registration = made.guest[-1]
+
+    assert registration["kind"] == "MutatingWebhookConfiguration"
+    (rule,) = registration["webhooks"][0]["namespaceSelector"]["matchExpressions"]
+    assert "vestibule-system" in rule["values"]
+    assert registration["webhooks"][0]["failurePolicy"] == "Ignore"
+
+
+def test_secrets_of_another_namespace_are_not_taken_for_the_control_planes() -> None:
+    far = [{**one, "metadata": {**one["metadata"], "namespace": "far"}} for one in secrets().values()]
+    near = flavours.ALL["hypershift"].target({**HOSTED, "spec": {"platform": {"type": "None"}}}, [], NOW)
+    made = plan.plan(plan.Request(), near, Seen(["kube-apiserver"]), far, NOW)
+
+    assert "was not given" in " ".join(made.notes)
+
+
+# ── certificates ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_others_wrote_on_a_kept_secret_stays() -> None:
+    first = parity.whole(given(HOSTED), NOW).secrets[0]
+    touched = copy.deepcopy(first)
+    touched["metadata"] |= {"resourceVersion": "7", "labels": {"theirs": "x"}}
+    made = certificates.serving(webhooks.AZURE, HOSTED, secrets()["root-ca"], touched, NOW + DAY)
+
+    assert made.reasons == ()
+    assert made.secret == touched
+
+
+def test_an_authority_that_is_none_is_one_clear_error() -> None:
+    with pytest.raises(errors.InvalidInput, match=r"Secret .*data\[ca.crt\]"):
+        certificates.serving(webhooks.AZURE, HOSTED, {"metadata": {"name": "root-ca"}, "data": {}}, None, NOW)
+
+
+def test_a_leaf_is_signed_by_the_authority_that_is_there_now() -> None:
+    ca = secrets()["root-ca"]
+    made = certificates.serving(webhooks.AZURE, HOSTED, ca, None, NOW)
+
+    assert authority.signed_by(text(made.secret, "tls.crt"), text(ca, "ca.crt"))
+
+
+def test_annotations_say_how_long_leaves_live() -> None:
+    said = {
+        "hypershift.openshift.io/certificate-validity": "2400h",
+        "hypershift.openshift.io/certificate-renewal": "0.30",
+    }
+
+    assert certificates.lives(said) == certificates.Lives(100 * DAY, 30 * DAY)
+    assert certificates.lives({"hypershift.openshift.io/certificate-validity": "x"}) == certificates.Lives()
+
+
+# ── rules ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_binding_to_another_role_is_made_anew() -> None:
+    wanted = guest.binding(guest.hypershift(webhooks.AZURE, "CA"))
+    live = {**wanted, "roleRef": {**wanted["roleRef"], "name": "cluster-admin"}}
+
+    assert guest.change(live, wanted).action == "recreate"
+    assert guest.change(wanted, wanted).action == "none"
+
+
+def test_conditions_that_the_guest_added_stay() -> None:
+    wanted = guest.configuration(guest.hypershift(webhooks.AZURE, "CA"))
+    live = copy.deepcopy(wanted)
+    live["webhooks"][0]["matchConditions"] = [{"name": "theirs", "expression": "true"}]
+    live["webhooks"][0]["failurePolicy"] = "Fail"
+    made = guest.change(live, wanted)
+
+    assert made.action == "update"
+    assert made.thing["webhooks"][0]["matchConditions"] == live["webhooks"][0]["matchConditions"]
+
+
+def test_the_first_bundle_needs_no_overlap_and_nothing_is_dropped_unseen() -> None:
+    fresh = trust.Observed([], "new", leaf_is_current=True, endpoints={})
+    waiting = trust.Observed(["old", "new"], "new", leaf_is_current=True, endpoints={"a": True, "b": False})
+    nobody = waiting._replace(endpoints={})
+
+    assert trust.following(fresh) == trust.Next("publish", ("new",))
+    assert trust.following(waiting) == trust.Next("confirm", ("old", "new"))
+    assert trust.following(nobody).step == "confirm"
+
+
+def test_a_guest_that_is_silent_for_a_while_is_waited_for() -> None:
+    silent = teardown.Guest(reachable=False, silent_since=NOW - teardown.LIMIT / 2)
+    plan_now = teardown.plan(silent, NOW)
+
+    assert (plan_now.order, plan_now.finalizer_released) == ((), False)
+    assert plan_now.retry == teardown.LIMIT / 2
+
+
+def test_overrides_of_registries_end_where_names_do() -> None:
+    overrides = {"quay.io/ocp": "mirror/ocp", "quay.io/ocp/deep": "other"}
+
+    assert payload.overridden("quay.io/ocp-v4/x@sha256:1", overrides) == "quay.io/ocp-v4/x@sha256:1"
+    assert payload.overridden("quay.io/ocp/deep/x:1", overrides) == "other/x:1"
+
+
+def test_suites_that_are_dropped_are_named() -> None:
+    found = tlsprofile.flags({"type": "Custom", "custom": {"ciphers": ["NONE", "ECDHE-RSA-AES128-SHA"]}})
+
+    assert (found.minimum, found.dropped) == ("", ("NONE",))
+
+
+def test_a_pause_can_be_on_what_owns_the_control_plane() -> None:
+    owner = {"metadata": {"annotations": {"cluster.x-k8s.io/paused": "true"}}}
+
+    assert flavours.ALL["kamaji"].target(thing("kamaji"), [owner], NOW).pause.paused
+    assert paused.until("2026-08-22T12:00:01.123456789+00:00", NOW).seconds == pytest.approx(1.123456)
