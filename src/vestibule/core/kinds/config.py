@@ -139,7 +139,7 @@ class Install(Section, frozen=True):
     """Add a ValidatingAdmissionPolicy that freezes the annotations we wrote on running pods."""
     final_check: Literal["off", "warn", "audit", "deny"] = "off"
     """Add a ValidatingAdmissionPolicy that looks at the final pod: one that asked for an identity and has
-    none is warned about, noted in the audit log, or refused. It needs no server: it holds while we are down."""
+    none is warned about, noted in the audit log, or refused. It holds while we are down, too."""
     settings: str = ""
     """Name of a ConfigMap with ``settings.json`` to mount; empty: one is made from the current settings."""
 
