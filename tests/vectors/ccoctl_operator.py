@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vestibule import errors
-from vestibule.apps.operator.standalone import status
+from vestibule.apps.operator.standalone import desired, status
 from vestibule.core.kinds import brokering
 from vestibule.core.kinds.credentials import TOKEN_FILE, CredentialsRequest
 
@@ -18,6 +18,13 @@ def check(name: str, inputs: Json, expected: Json) -> list[str]:
     if name == "should_deploy":
         found: list[Any] = [_deploys(case) for case in inputs["cases"]]
         return _same("deploy", found, expected["deploy"])
+    if name == "desired_state":
+        found = [_replicas(topology) for topology in inputs["topologies"]]
+        budgets = [one if one == "error" else desired.budgeted(one) for one in found]
+        return [
+            *_same("replicas", found, expected["replicas"]),
+            *_same("pdb", budgets, expected["pdb"]),
+        ]
     if name == "conditions":
         found = [_conditions(case) for case in inputs["cases"]]
         return _same("conditions", found, expected["conditions"])
@@ -29,6 +36,13 @@ def check(name: str, inputs: Json, expected: Json) -> list[str]:
 
 def _same(what: str, found: list[Any], wanted: list[Any]) -> list[str]:
     return [] if found == wanted else [f"{what}: got {found}, want {wanted}"]
+
+
+def _replicas(topology: str | None) -> Any:
+    try:
+        return desired.replicas_for(topology)
+    except errors.VestibuleError:
+        return "error"
 
 
 def _deploys(case: Json) -> object:
