@@ -104,6 +104,8 @@ def test_an_interrupt_ends_the_webhook_too() -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # whoever runs the tests in the background has interrupts ignored, and children inherit that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - one thread here
     ) as demo:
         assert demo.stdout is not None
         lines = iter(demo.stdout.readline, "")
