@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Final
 
 import click
+
+from vestibule.cli import lazy
 
 _COMMANDS: Final = {
     "create-key-pair": ("key_pair", "Make the keys that sign ServiceAccount tokens."),
@@ -30,22 +31,12 @@ A run that fails or is killed is repeated as it is; it goes on from there.
 """
 
 
-class _Lazy(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        module = importlib.import_module("vestibule.cli.aws.commands")
-        found: click.Command = getattr(module, _COMMANDS[cmd_name][0])
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
-
-
-@click.group("aws", cls=_Lazy, epilog=_EPILOG)
+@click.group(
+    "aws",
+    cls=lazy.Group,
+    module="vestibule.cli.aws.commands",
+    listed=_COMMANDS,
+    epilog=_EPILOG,
+)
 def command() -> None:
     """Make the trust behind cloud identities on AWS: keys, issuer, IAM provider, roles, manifests."""

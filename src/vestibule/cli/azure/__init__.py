@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Final
 
 import click
+
+from vestibule.cli import lazy
 
 _COMMANDS: Final = {
     "create-key-pair": ("key_pair", "Make the keys that sign ServiceAccount tokens."),
@@ -36,23 +37,13 @@ A run that fails or is killed is repeated as it is; it goes on from there.
 """
 
 
-class _Lazy(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        name = _ALIASES.get(cmd_name, cmd_name)
-        if name not in _COMMANDS:
-            return None
-        module = importlib.import_module("vestibule.cli.azure.commands")
-        found: click.Command = getattr(module, _COMMANDS[name][0])
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
-
-
-@click.group("azure", cls=_Lazy, epilog=_EPILOG)
+@click.group(
+    "azure",
+    cls=lazy.Group,
+    module="vestibule.cli.azure.commands",
+    listed=_COMMANDS,
+    aliases=_ALIASES,
+    epilog=_EPILOG,
+)
 def command() -> None:
     """Make the trust behind cloud identities in Azure: keys, issuer, managed identities, manifests."""
