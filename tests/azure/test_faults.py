@@ -53,7 +53,7 @@ def test_killed_at_every_write_and_run_again(fresh: Fresh) -> None:
         writes = len(clean.simulator.writes())
     assert writes > 9
 
-    for number in range(0, writes, 2):
+    for number in range(writes):
         with fresh() as stage:
             hang = stage.simulator.fault(on="PUT /subscriptions*", skip=number, delay=60.0, mode="after")
             process = subprocess.Popen(_command(stage), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
