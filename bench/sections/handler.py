@@ -38,8 +38,8 @@ LABELS: dict[str, tuple[str, Bar | None]] = {
     "verify": ("aws with verify", None),
     "again": ("aws, second pass", None),
     "refused": ("refused", None),
-    "none-apart": ("asks for nothing, no two alike", None),
-    "aws-apart": ("aws, no two alike", None),
+    "none-apart": ("asks for nothing, no two alike", figures.HANDLER_NOTHING),
+    "aws-apart": ("aws, no two alike", figures.HANDLER),
 }
 APART = 6 * 32
 """Pods that are not alike per batch: as many as a batch of the others holds."""
