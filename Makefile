@@ -31,8 +31,8 @@ test: check ## all checks and all tests, with what they need
 test-old: $(STAMP) ## the tests on the API server, on the oldest version we support
 	@VESTIBULE_RIG_VERSION=old scripts/test tests/apiserver
 
-rig: $(STAMP) ## build the control plane the tests use (once; cached outside the work tree)
-	@$(BIN)/python -m tests.rig.build
+rig: $(STAMP) ## build the control plane and Helm, which the tests use (once; cached outside the work tree)
+	@$(BIN)/python -m tests.rig.build --all
 
 rig-up: $(STAMP) ## leave a control plane running to try things on
 	@scripts/rig up

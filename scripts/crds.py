@@ -15,7 +15,13 @@ def main(arguments: list[str]) -> int:
     """Write the files that are stale, or tell them."""
     made = {
         FOLDER / f"{thing['metadata']['name']}.yaml": printer.yaml_text([thing])
-        for thing in (crds.identity_policy(), crds.webhook(), crds.hosted_webhook(), *crds.sandboxes())
+        for thing in (
+            crds.identity_policy(),
+            crds.webhook(),
+            crds.hosted_webhook(),
+            crds.published_issuer(),
+            *crds.sandboxes(),
+        )
     }
     stale = [path for path, text in made.items() if not path.exists() or path.read_text("utf-8") != text]
     for path in stale:

@@ -11,8 +11,8 @@ from typing import NamedTuple, Self
 
 from tests.doctor.issuer import serving
 from tests.serving.authority import Authority
+from vestibule.adapters.clouds import publication
 from vestibule.adapters.clouds.objectstore.ports import ObjectStore
-from vestibule.apps.provision import publication
 
 
 class Answer(NamedTuple):

@@ -20,9 +20,10 @@ from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
 from vestibule import errors
+from vestibule.adapters.clouds import publication
 from vestibule.adapters.clouds.objectstore.azure_blob import AzureBlobs
 from vestibule.adapters.cluster import kubeconfig
-from vestibule.apps.provision import cluster, keypair, publication, rotation
+from vestibule.apps.provision import cluster, keypair, rotation
 from vestibule.apps.provision.cluster import Account
 from vestibule.core.oidc import documents
 from vestibule.core.oidc import rotation as stages

@@ -17,9 +17,9 @@ from tests.oidc.making import Watched
 from tests.oidc.site import Answer, Clock, Site
 from tests.serving.authority import Authority
 from vestibule import errors
+from vestibule.adapters.clouds import publication
 from vestibule.adapters.clouds.objectstore.azure_blob import AzureBlobs
 from vestibule.adapters.clouds.objectstore.directory import Directory
-from vestibule.apps.provision import publication
 from vestibule.core.oidc import documents
 
 ISSUER = "https://id.example.com/c1"

@@ -21,9 +21,10 @@ from tests.oidc.making import Killed, Watched
 from tests.oidc.site import Clock, Site
 from tests.serving.authority import Authority
 from vestibule import errors
+from vestibule.adapters.clouds import publication
 from vestibule.adapters.clouds.objectstore.directory import Directory
 from vestibule.adapters.clouds.objectstore.ports import ObjectStore
-from vestibule.apps.provision import keypair, publication, rotation
+from vestibule.apps.provision import keypair, rotation
 from vestibule.apps.provision.rotation import Setup
 from vestibule.core.oidc import rotation as stages
 

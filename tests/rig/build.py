@@ -36,7 +36,8 @@ def ensure(
 
     Raises toolchain.CannotBuild with one sentence when that cannot be done.
     """
-    binaries = [catalogue.BINARIES[version][name] for name in names]
+    known = catalogue.known(version)
+    binaries = [known[name] for name in names]
     for binary in binaries:
         if not binary.path.exists():
             with _alone(binary, tell):
@@ -109,7 +110,7 @@ def main(arguments: Sequence[str]) -> int:
     words = [word for word in arguments if not word.startswith("-")]
     options = {word for word in arguments if word.startswith("-")}
     version = catalogue.OLD if "--old" in options else catalogue.NEW
-    known = catalogue.BINARIES[version]
+    known = catalogue.known(version)
     if options - {"--old", "--all"} or not set(words) <= known.keys():
         say(f"usage: python -m tests.rig.build [--old] [--all] [{' | '.join(known)}]…")
         return 2

@@ -53,6 +53,13 @@ BINARIES = {
     NEW: {binary.name: binary for binary in _SHARED + _kubernetes("control-plane", NEW)},
     OLD: {binary.name: binary for binary in _SHARED + _kubernetes("control-plane-old", OLD)},
 }
+HELM = Binary("helm", "helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0")
+"""No part of a control plane: only the tests of the chart ask for it, so nobody else waits for its build."""
+
+
+def known(version: str) -> dict[str, Binary]:
+    """Everything that can be built for a version of the API server."""
+    return {**BINARIES[version], HELM.name: HELM}
 
 
 def cache() -> Path:

@@ -23,6 +23,8 @@ class Call(msgspec.Struct, frozen=True):
     """With query, percent-encoded."""
     body: bytes = b""
     content_type: str = ""
+    once: bool = False
+    """Whether a 429 is an answer, not a reason to ask again: an eviction that a budget forbids."""
 
     @property
     def reads(self) -> bool:
@@ -100,6 +102,11 @@ def create(kind: Kind, obj: Mapping[str, Any]) -> Call:
     )
 
 
+def create_under(kind: Kind, namespace: str, name: str, sub: str, obj: Mapping[str, Any]) -> Call:
+    """A request to an object, such as one for a token of a ServiceAccount."""
+    return Call("POST", _path(kind, namespace, name, sub), msgspec.json.encode(obj), "application/json")
+
+
 def replace(kind: Kind, obj: Mapping[str, Any]) -> Call:
     """The whole object; fails when its resourceVersion is not the newest."""
     meta = obj["metadata"]
@@ -137,3 +144,16 @@ def delete(kind: Kind, namespace: str, name: str, *, uid: str) -> Call:
         "propagationPolicy": "Background",
     }
     return Call("DELETE", _path(kind, namespace, name), msgspec.json.encode(options), "application/json")
+
+
+def evict(pod: Kind, namespace: str, name: str, *, uid: str, dry_run: bool = False) -> Call:
+    """Ask for this very pod to go, as far as disruption budgets allow: 429 when they do not."""
+    options: dict[str, Any] = {"preconditions": {"uid": uid}, **({"dryRun": ["All"]} if dry_run else {})}
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": namespace},
+        "deleteOptions": options,
+    }
+    path = _path(pod, namespace, name, "eviction")
+    return Call("POST", path, msgspec.json.encode(body), "application/json", once=True)

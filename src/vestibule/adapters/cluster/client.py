@@ -53,6 +53,11 @@ class Client:
         self._session: aiohttp.ClientSession | None = None
 
     @property
+    def access(self) -> Access:
+        """How the API server is reached: for documents that are no objects."""
+        return self._access
+
+    @property
     def namespace(self) -> str:
         """The namespace we are at home in."""
         return self._access.namespace
@@ -210,6 +215,8 @@ def message(body: bytes) -> str:
 
 
 def _again(call: Call, answer: Answer) -> bool:
+    if call.once and answer.status == 429:
+        return False
     if answer.status == 429 or (answer.status == 503 and answer.retry_after is not None):
         return True
     return call.reads and answer.status >= 500

@@ -28,7 +28,7 @@ from vestibule.core.kinds.gvk import Kind
 logger = logging.getLogger(__name__)
 
 Change = Literal["added", "modified", "deleted"]
-_WATCH_SECONDS: Final = (18, 24)
+WATCH_SECONDS: Final = (18, 24)
 """A watch is asked to end by itself within this range, so that many replicas do not return at once. One that
 does not hangs, which is thus noticed within 24 + 4 s; the next goes over the same connection, and costs the
 API server three small requests a minute."""
@@ -75,8 +75,10 @@ class Follower(ABC, Generic[T]):
         scope: calls.Scope = calls.EVERYWHERE,
         optional: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        watch_seconds: tuple[int, int] = WATCH_SECONDS,
     ) -> None:
-        """``optional``: a kind that the cluster does not serve has no objects."""
+        """``optional``: a kind that the cluster does not serve has no objects. ``watch_seconds``: the range
+        within which a watch is asked to end."""
         self.store: Store[T] = Store(kind)
         self.kind = kind
         self.synced = False
@@ -90,6 +92,7 @@ class Follower(ABC, Generic[T]):
         self._scope = scope
         self._optional = optional
         self._clock = clock
+        self._watch_seconds = watch_seconds
         self._version = ""
         self._heard = clock()
 
@@ -175,7 +178,7 @@ class Follower(ABC, Generic[T]):
         self._alive()
 
     async def _watch(self) -> None:
-        seconds = random.randint(*_WATCH_SECONDS)  # noqa: S311 - jitter, not a secret
+        seconds = random.randint(*self._watch_seconds)  # noqa: S311 - jitter, not a secret
         call = calls.watch(self.kind, self._version, seconds, self._scope)
         async for line in self._client.lines(call, seconds):
             if not line:

@@ -3,9 +3,11 @@ stays the same, and impatient, because a guest may be gone."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -30,10 +32,26 @@ def access(text: str, server: str = "") -> Access:
     return found._replace(server=server) if server else found
 
 
+def authority(text: str) -> str:
+    """PEM of the authority that a kubeconfig trusts, where it holds it; empty when it does not."""
+    import yaml  # noqa: PLC0415 - only who has guests pays for it
+
+    try:
+        whole = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+        named = {one["name"]: one["context"] for one in whole["contexts"]}
+        clusters = {one["name"]: one["cluster"] for one in whole["clusters"]}
+        cluster = clusters[named[whole["current-context"]]["cluster"]]
+        return base64.b64decode(cluster["certificate-authority-data"], validate=True).decode()
+    except (yaml.YAMLError, KeyError, TypeError, ValueError):
+        return ""
+
+
 class Guests:
     """The clients, by key."""
 
-    def __init__(self) -> None:
+    def __init__(self, ending: Callable[[str], None] = lambda key: None) -> None:
+        """``ending`` is told before a client is closed, so that nobody goes on using it."""
+        self._ending = ending
         self._clients: dict[str, tuple[str, Client]] = {}
 
     async def client(self, key: str, text: str, server: str = "") -> Client:
@@ -51,6 +69,7 @@ class Guests:
         """Close a client that is not needed any more."""
         known = self._clients.pop(key, None)
         if known is not None:
+            self._ending(key)
             await known[1].close()
 
     async def close(self) -> None:

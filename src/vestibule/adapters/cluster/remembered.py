@@ -35,9 +35,11 @@ class RememberedCluster:
         self.labels: dict[str, dict[str, str]] = {}
         """Of the namespaces that were listed."""
 
-    async def fill(self, namespace: str = "") -> None:
-        """List namespaces and accounts; where we may not, they are read one by one."""
-        for kind, where in ((gvk.NAMESPACE, ""), (gvk.SERVICE_ACCOUNT, namespace)):
+    async def fill(self, namespace: str | None = None) -> None:
+        """List namespaces and, with ``namespace``, accounts, of that one or of all; where we may not, or are
+        not asked to, they are read one by one."""
+        accounts = () if namespace is None else ((gvk.SERVICE_ACCOUNT, namespace),)
+        for kind, where in ((gvk.NAMESPACE, ""), *accounts):
             try:
                 async for page in pages.pages(self._client, kind, where):
                     for thing in page:
@@ -72,6 +74,12 @@ class RememberedCluster:
             except (errors.Forbidden, errors.Unavailable):
                 self._wholes[key] = None
         return self._wholes[key]
+
+    def keep_only(self, namespace: str) -> None:
+        """Let go of what stands in other namespaces; namespaces themselves stay."""
+        for known in (self._found, self._wholes):
+            for key in [one for one in known if one[1] not in ("", namespace)]:
+                del known[key]
 
     async def close(self) -> None:
         """The client is not ours to close."""

@@ -6,7 +6,8 @@ would, with our own credential. A token lives ten minutes, is looked at and thro
 
 from __future__ import annotations
 
-from typing import Any, Final
+import asyncio
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -18,11 +19,20 @@ from vestibule.adapters.cluster.calls import Call
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.web import fetch
 from vestibule.core.doctor.reading import Reading
-from vestibule.core.oidc import tokens
+from vestibule.core.oidc import discovery, jwks, keys, tokens
+from vestibule.core.oidc.keys import PublicKey
 from vestibule.core.oidc.tokens import Token
+from vestibule.errors import Problem
 
 SECONDS: Final = 600
 """The shortest life that the API server gives."""
+
+
+class Documents(NamedTuple):
+    """What the API server itself publishes."""
+
+    issuer: str
+    keys: tuple[PublicKey, ...]
 
 
 async def document(access: Access, path: str) -> Reading:
@@ -40,6 +50,43 @@ async def document(access: Access, path: str) -> Reading:
     if access.proxy:
         options["proxy"] = access.proxy
     return await fetch.get(access.server + path, access.tls, headers=headers, plain=True, **options)
+
+
+async def documents(access: Access) -> Documents:
+    """Issuer and keys. Raises Forbidden when we may not read them, Unavailable, InvalidInput when a key is
+    none that a cloud can use."""
+    found, listed = await asyncio.gather(
+        document(access, discovery.PATH), document(access, discovery.KEYS_PATH)
+    )
+    try:
+        return Documents(discovery.parse(_readable(found)).issuer, _keys(_readable(listed), listed.url))
+    except ValueError as error:
+        raise errors.Unavailable(f"{access.server}: the answer {error}") from error
+
+
+def _readable(reading: Reading) -> bytes:
+    if reading.forbidden:
+        advice = "grant the ClusterRole system:service-account-issuer-discovery"
+        raise errors.Forbidden(f"{reading.url}: status {reading.status}; {advice}")
+    if reading.refusal:
+        raise errors.Unavailable(f"{reading.url}: {reading.refusal}")
+    return reading.body
+
+
+def _keys(body: bytes, url: str) -> tuple[PublicKey, ...]:
+    jwks.parse(body)  # says what is wrong with the document as a whole
+    problems: list[Problem] = []
+    found: list[PublicKey] = []
+    for number, entry in enumerate(msgspec.json.decode(body)["keys"]):
+        try:
+            if not isinstance(entry, dict):
+                raise ValueError("is no object, want a key")
+            found.append(keys.of_jwk(entry, url))
+        except ValueError as error:
+            problems.append(Problem(url, f"keys[{number}]", str(error)))
+    if problems:
+        raise errors.InvalidInput(*problems)
+    return tuple(found)
 
 
 async def token(client: Client, namespace: str, name: str, audience: str) -> Token:

@@ -10,7 +10,7 @@ import msgspec
 
 from vestibule.adapters.cluster import calls
 from vestibule.adapters.cluster.client import Client
-from vestibule.adapters.cluster.follower import Change, Follower, Page
+from vestibule.adapters.cluster.follower import WATCH_SECONDS, Change, Follower, Page
 from vestibule.core.kinds.gvk import Kind
 
 Object = dict[str, Any]
@@ -60,8 +60,11 @@ class Wholes(Follower[Whole]):
         scope: calls.Scope = calls.EVERYWHERE,
         optional: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        watch_seconds: tuple[int, int] = WATCH_SECONDS,
     ) -> None:
-        super().__init__(client, kind, scope=scope, optional=optional, clock=clock)
+        super().__init__(
+            client, kind, scope=scope, optional=optional, clock=clock, watch_seconds=watch_seconds
+        )
         self._tell = tell
 
     def _page(self, body: bytes) -> Page[Whole]:

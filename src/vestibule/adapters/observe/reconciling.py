@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -38,6 +38,13 @@ class Reconciling(Collector):
         self._results[controller, result] += 1
         self._buckets[controller][bisect_left(_BUCKETS, seconds)] += 1
         self._sums[controller] += seconds
+
+    def show(self, kind: str, name: str, conditions: Iterable[Mapping[str, Any]]) -> None:
+        """The conditions of an object, in place of those that were shown before; none: it is gone."""
+        for key in [key for key in self.conditions if key[:2] == (kind, name)]:
+            del self.conditions[key]
+        for one in conditions:
+            self.conditions[kind, name, str(one["type"])] = one["status"] == "True"
 
     def collect(self) -> Iterator[Metric]:
         """Everything, as Prometheus wants it."""

@@ -99,11 +99,14 @@ def _is_settings(volume: Mapping[str, Any]) -> bool:
     return volume.get("name") == "settings" and bool(volume.get("configMap"))
 
 
-async def policy(client: Client, chosen: Settings) -> tuple[Policy, list[Check]]:
-    """The policy that the webhook has, with mappings, associations and IdentityPolicies as they are now."""
+async def policy(client: Client, chosen: Settings, *, sandboxes: bool = False) -> tuple[Policy, list[Check]]:
+    """The policy that the webhook has, with mappings, associations and IdentityPolicies as they are now, and
+    where it is asked for with what is said about sandboxes."""
     supplements = Supplements(LiveCluster(client))
     await supplements.look(chosen)
-    made = compile_policy(supplements.applied(chosen), supplements.objects)
+    settings = supplements.applied(chosen)
+    world = supplements.world(settings) if sandboxes else None
+    made = compile_policy(settings, supplements.objects, world)
     checks = [
         check.warn(
             "webhook.supplements",

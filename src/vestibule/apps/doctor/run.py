@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from vestibule import errors
+from vestibule.adapters.cluster.census import Census
 from vestibule.adapters.cluster.client import Client
 from vestibule.apps.doctor import installed, issuer, registration, token
-from vestibule.apps.doctor.census import Census
 from vestibule.apps.doctor.question import Question, Tell
 from vestibule.apps.doctor.token import Held
 from vestibule.core.doctor import census, check

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from vestibule import errors
 from vestibule.adapters.clouds.objectstore.ports import ObjectStore
+from vestibule.adapters.clouds.publication import Fetch
 from vestibule.adapters.cluster import signing
 from vestibule.adapters.cluster.access import Access
 from vestibule.apps.provision import cluster
 from vestibule.apps.provision.cluster import Account
-from vestibule.apps.provision.publication import Fetch
 from vestibule.core.doctor import check, claims, issuers
 from vestibule.core.doctor.check import Check
 from vestibule.core.doctor.issuers import Side

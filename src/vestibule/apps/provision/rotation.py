@@ -16,9 +16,10 @@ from typing import Final, NamedTuple
 
 from vestibule import errors
 from vestibule.adapters import privatefiles
+from vestibule.adapters.clouds import publication
 from vestibule.adapters.clouds.objectstore.ports import ObjectStore
 from vestibule.adapters.cluster.access import Access
-from vestibule.apps.provision import cluster, keypair, publication
+from vestibule.apps.provision import cluster, keypair
 from vestibule.apps.provision.cluster import Account
 from vestibule.core.oidc import documents, jwks, keys, rotation
 from vestibule.core.oidc.documents import Shape

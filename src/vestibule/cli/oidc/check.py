@@ -62,8 +62,8 @@ def check(
     shape = sources.shaped(shape_name)
     keys = sources.read(files) if files else ()
     try:
+        from vestibule.adapters.clouds import publication
         from vestibule.apps.provision import check as checking
-        from vestibule.apps.provision import publication
         from vestibule.apps.provision.cluster import Account
     except ModuleNotFoundError as error:
         raise errors.MissingExtra("oidc check", "cluster,pki") from error

@@ -83,7 +83,7 @@ def discovery(
 ) -> None:
     """Print the discovery document of an issuer; keys say which algorithms stand in it, RS256 otherwise."""
     shape = sources.shaped(shape_name)
-    from vestibule.apps.provision import publication
+    from vestibule.adapters.clouds import publication
     from vestibule.core.oidc import documents
 
     algorithms: tuple[str, ...] = ("RS256",)

@@ -11,7 +11,7 @@ from vestibule.cli import inputs, options, printer
 from vestibule.cli.oidc import sources
 
 if TYPE_CHECKING:
-    from vestibule.apps.provision.publication import Plan
+    from vestibule.adapters.clouds.publication import Plan
 
 _EPILOG = """\b
 Azure blobs with your own login to Entra (az login); no shared key is needed:
@@ -76,7 +76,7 @@ def publish(
     if not issuer:
         raise click.UsageError("no issuer: give --issuer, or a cluster with --kubeconfig or --context")
     shape = sources.shaped(shape_name)
-    from vestibule.apps.provision import publication
+    from vestibule.adapters.clouds import publication
 
     publication.refuse(issuer, keys)
     store = sources.opened(to)

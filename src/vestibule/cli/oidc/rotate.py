@@ -125,7 +125,8 @@ def rotate(
     shape = sources.shaped(shape_name)
     key = _one(file) if file is not None else None
     try:
-        from vestibule.apps.provision import publication, rotation
+        from vestibule.adapters.clouds import publication
+        from vestibule.apps.provision import rotation
         from vestibule.apps.provision.cluster import Account
     except ModuleNotFoundError as error:
         raise errors.MissingExtra("oidc rotate", "cluster,pki") from error

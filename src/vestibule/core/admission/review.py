@@ -70,36 +70,24 @@ class Pod(_Wire, rename="camel"):
     kind: str | None = None
 
 
-class GroupVersionKind(_Wire):
-    """``request.kind``."""
+class KindName(_Wire):
+    """``request.kind``; group and version are those of the registration."""
 
-    version: str
     kind: str
-    group: str = ""
 
 
-class GroupVersionResource(_Wire):
-    """``request.resource``."""
-
-    version: str
-    resource: str
-    group: str = ""
-
-
-class UserInfo(_Wire):
-    """``request.userInfo``."""
-
-    username: str | None = None
+class Unread(_Wire):
+    """An object that must be there, and of which nothing is read."""
 
 
 class Request(_Wire, rename="camel"):
     """The question: may this object pass, and how should it look?"""
 
     uid: str
-    kind: GroupVersionKind
-    resource: GroupVersionResource
+    kind: KindName
+    resource: Unread
     operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
-    user_info: UserInfo
+    user_info: Unread
     object: Pod | None = None
     namespace: str | None = None
     name: str | None = None

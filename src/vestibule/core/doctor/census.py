@@ -4,12 +4,34 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from vestibule.core.doctor import pods
 from vestibule.core.doctor.check import Check, fail, ok, skipped, warn
 from vestibule.core.doctor.pods import Difference, Object, State
 from vestibule.core.doctor.registration import Registration
+from vestibule.core.kinds.outages import Outage
+
+Cause = Literal[
+    "NotRegistered",
+    "NotSelected",
+    "BeforeRegistration",
+    "WebhookAway",
+    "ContainersAdded",
+    "AskedLater",
+    "Unknown",
+    "ChangedSince",
+    "NotServable",
+]
+"""Why a pod is not as it should be; few, since metrics count by them."""
+
+
+class Maker(NamedTuple):
+    """What makes a pod anew: the reference that stands on it."""
+
+    kind: str
+    name: str
+    uid: str
 
 
 class Entry(NamedTuple):
@@ -25,6 +47,15 @@ class Entry(NamedTuple):
     advice: str
     unselected: str = ""
     """The selector of the registration that leaves the pod out; empty when it is sent to us."""
+    cause: Cause = "Unknown"
+    uid: str = ""
+    maker: Maker | None = None
+    ready: bool = False
+
+    @property
+    def missed(self) -> bool:
+        """Whether it lacks what it asks for, and a pod made anew would have it."""
+        return self.difference.state in ("missing", "partial") and not self.unselected
 
     def item(self) -> dict[str, Any]:
         """As machines read it."""
@@ -35,6 +66,7 @@ class Entry(NamedTuple):
             "ageSeconds": round(self.age),
             "clouds": list(self.difference.clouds),
             "found": self.difference.text,
+            "cause": self.cause,
             "reason": self.reason,
             "advice": self.advice,
         }
@@ -61,20 +93,28 @@ def entry(
     registration: Registration | None,
     namespace_labels: Mapping[str, str],
     now: datetime.datetime,
+    outages: Sequence[Outage] = (),
 ) -> Entry:
-    """One difference of one pod, with all that is known about it. ``owner`` is kind and name, or empty."""
+    """One difference of one pod, with all that is known about it. ``owner`` is kind and name, or empty;
+    ``outages`` are times when the webhook is known to have been away."""
     meta = pod["metadata"]
     created = _moment(str(meta.get("creationTimestamp") or ""))
     left_out = registration.selects(meta.get("labels") or {}, namespace_labels) if registration else ""
+    cause, reason = _reason(difference, registration, left_out, created, outages)
+    reference = pods.controller(pod)
     return Entry(
         meta["namespace"],
         meta["name"],
         " ".join(owner) if owner[0] else "",
         (now - created).total_seconds() if created else 0.0,
         difference,
-        _reason(difference, registration, left_out, created),
+        reason,
         _advice(meta["namespace"], meta["name"], owner, difference),
         left_out,
+        cause,
+        str(meta.get("uid") or ""),
+        Maker(*(str(reference.get(key, "")) for key in ("kind", "name", "uid"))) if reference else None,
+        pods.ready(pod),
     )
 
 
@@ -83,23 +123,29 @@ def _reason(
     registration: Registration | None,
     left_out: str,
     created: datetime.datetime | None,
-) -> str:
+    outages: Sequence[Outage],
+) -> tuple[Cause, str]:
     if difference.state in ("refused", "unserved"):
-        return "annotations or settings say so today"
+        return "NotServable", "annotations or settings say so today"
     if difference.state == "stale":
-        return "annotations, settings or policies have changed since it was created"
+        return "ChangedSince", "annotations, settings or policies have changed since it was created"
     if registration is None:
-        return "no webhook is registered"
+        return "NotRegistered", "no webhook is registered"
     if left_out:
-        return f"the {left_out} of {registration.about} leaves it out"
+        return "NotSelected", f"the {left_out} of {registration.about} leaves it out"
     since = _moment(registration.created)
     if created and since and created < since:
-        return f"created before {registration.about} was"
+        return "BeforeRegistration", f"created before {registration.about} was"
+    away = next((one for one in outages if created and one.covers(created)), None)
+    if away is not None and not registration.fails:
+        return "WebhookAway", f"created while the webhook was away, {away}"
     if difference.state == "partial":
-        return "containers were added, or annotations have changed, after the webhook was asked"
+        text = "containers were added, or annotations have changed, after the webhook was asked"
+        return "ContainersAdded", text
     if registration.fails:
-        return "annotations were added after it was created"
-    return "created while no webhook answered (failurePolicy is Ignore), or before its annotations were there"
+        return "AskedLater", "annotations were added after it was created"
+    text = "created while no webhook answered (failurePolicy is Ignore), or before its annotations were there"
+    return "Unknown", text
 
 
 def _advice(namespace: str, name: str, owner: tuple[str, str], difference: Difference) -> str:

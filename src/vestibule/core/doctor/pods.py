@@ -42,6 +42,12 @@ def alive(pod: Object) -> bool:
     return (pod.get("status") or {}).get("phase") not in _OVER
 
 
+def ready(pod: Object) -> bool:
+    """Whether the pod says that it is ready."""
+    found = (pod.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in found)
+
+
 def as_created(pod: Object) -> dict[str, Any]:
     """The pod as admission saw it: names that the API server draws are drawn later."""
     meta = {key: value for key, value in pod["metadata"].items() if key in _KEPT}

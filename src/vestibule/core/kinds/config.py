@@ -140,6 +140,9 @@ class Install(Section, frozen=True):
     final_check: Literal["off", "warn", "audit", "deny"] = "off"
     """Add a ValidatingAdmissionPolicy that looks at the final pod: one that asked for an identity and has
     none is warned about, noted in the audit log, or refused. It holds while we are down, too."""
+    evictions: bool = False
+    """Let the operator evict pods that missed the webhook, where an object asks for it; for ``render
+    --operator`` alone."""
     settings: str = ""
     """Name of a ConfigMap with ``settings.json`` to mount; empty: one is made from the current settings."""
 

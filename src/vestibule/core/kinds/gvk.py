@@ -41,6 +41,7 @@ IDENTITY_POLICY = Kind("vestibule.dev", "v1alpha1", "IdentityPolicy", "identityp
 VESTIBULE_WEBHOOK = Kind(
     "vestibule.dev", "v1alpha1", "VestibuleWebhook", "vestibulewebhooks", namespaced=False
 )
+PUBLISHED_ISSUER = Kind("vestibule.dev", "v1alpha1", "PublishedIssuer", "publishedissuers", namespaced=False)
 KATA_CONFIG = Kind("kataconfiguration.openshift.io", "v1", "KataConfig", "kataconfigs", namespaced=False)
 OSC_WEBHOOK_CONFIG = Kind(
     "kataconfiguration.openshift.io", "v1alpha1", "OSCWebhookConfig", "oscwebhookconfigs", namespaced=False

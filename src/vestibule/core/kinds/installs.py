@@ -13,15 +13,18 @@ from typing import Any, Final, Literal
 import msgspec
 
 from vestibule import errors
+from vestibule.core.kinds import text
 
 KIND: Final = "VestibuleWebhook"
 FINALIZER: Final = "vestibule.dev/installed"
 LONGEST_NAME: Final = 40
 """Characters; names that are made from it get up to eleven more, and a Service has 63 at most."""
+MOST_PER_MINUTE: Final = 600
 
 CertificateMode = Literal["self", "cert-manager", "service-ca", "secret"]
 GuardMode = Literal["Deny", "Warn", "Audit", "Off"]
 FailurePolicy = Literal["Ignore", "Fail"]
+RepairMode = Literal["Off", "DryRun", "Evict"]
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -62,6 +65,30 @@ class Target(_Part, frozen=True):
     """``https://HOST:PORT``, for ``Url``; the certificate is made for this host, too."""
 
 
+class Repair(_Part, frozen=True):
+    """What is done about pods that the webhook missed."""
+
+    mode: RepairMode = "Off"
+    """``Evict``: pods that a controller makes anew are evicted, as far as disruption budgets allow, one of a
+    workload at a time; no more once a replacement lacks the same again. ``DryRun``: only told. Both need
+    ``install.evictions`` in the settings with which the operator was rendered."""
+    per_minute: int = 6
+    """Evictions in a minute, at most."""
+    jobs: bool = False
+    """Whether pods of Jobs may be evicted, too: they begin their work again."""
+
+
+class Audit(_Part, frozen=True):
+    """Whether pods have what they ask for is looked at from time to time: the webhook may have been away when
+    they were created."""
+
+    enabled: bool = True
+    """Whether anybody looks."""
+    interval: str = "1h"
+    """Between two looks, at least ``1s``; the first is soon, and one follows when the webhook is back."""
+    repair: Repair = Repair()
+
+
 class Requires(_Part, frozen=True):
     """A key of a Secret without which nothing is installed yet."""
 
@@ -93,6 +120,7 @@ class Install(_Part, frozen=True):
     final_check: GuardMode = "Off"
     """What happens to a pod that asked for an identity and has none at the end of admission; this holds while
     the webhook is down, too."""
+    audit: Audit = Audit()
     requires: Requires | None = None
     paused: bool = False
     """Leave everything as it is."""
@@ -102,8 +130,18 @@ def parse(obj: Mapping[str, Any]) -> Install:
     """The spec of an object; raises InvalidInput."""
     name = str((obj.get("metadata") or {}).get("name", ""))
     try:
-        return msgspec.convert(obj.get("spec") or {}, Install)
+        found = msgspec.convert(obj.get("spec") or {}, Install)
     except msgspec.ValidationError as error:
-        text, _, path = str(error).partition(" - at `")
+        problem, _, path = str(error).partition(" - at `")
         field = f"spec{path.rstrip('`').removeprefix('$')}"
-        raise errors.InvalidInput(errors.Problem(f"{KIND} {name}", field, text)) from error
+        raise errors.InvalidInput(errors.Problem(f"{KIND} {name}", field, problem)) from error
+    problems = []
+    if (text.duration(found.audit.interval) or 0.0) < 1.0:
+        wrong = f"is {found.audit.interval!r}, want a duration of at least 1s such as 30m or 1h"
+        problems.append(errors.Problem(f"{KIND} {name}", "spec.audit.interval", wrong))
+    if not 1 <= found.audit.repair.per_minute <= MOST_PER_MINUTE:
+        wrong = f"is {found.audit.repair.per_minute}, want 1 to {MOST_PER_MINUTE}"
+        problems.append(errors.Problem(f"{KIND} {name}", "spec.audit.repair.perMinute", wrong))
+    if problems:
+        raise errors.InvalidInput(*problems)
+    return found

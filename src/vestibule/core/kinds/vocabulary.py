@@ -118,7 +118,7 @@ def said(annotations: dict[str, str], *, every: bool) -> dict[str, str]:
     if every:
         return relevant(annotations)
     for key in annotations:
-        if key.startswith(_BEGINNINGS):
+        if key[:1] in _INITIALS and key.startswith(_BEGINNINGS):
             return relevant(annotations)
     return _NOTHING
 
@@ -133,6 +133,7 @@ GKE_PREFIX: Final = "iam.gke.io/"
 _PREFIXES: Final = (CWII_PREFIX, AZWI_PREFIX, EKS_PREFIX, WIF_PREFIX, GKE_PREFIX)
 _BEGINNINGS: Final = ("cw", "cc", "C", *_PREFIXES[1:])
 """How a key that can matter begins; nearly all others are told apart by this alone."""
+_INITIALS: Final = frozenset(beginning[0] for beginning in _BEGINNINGS)
 _ENDINGS: Final = (
     "/role-arn", "/audience", "/sts-regional-endpoints", "/token-expiration", "/skip-containers",
     "/workload-identity-provider", "/service-account-email", "/gcloud-run-as-user", "/injection-mode",

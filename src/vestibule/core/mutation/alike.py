@@ -85,6 +85,10 @@ class Alike:
         """Keep a verdict, if others may get it."""
         meta, spec = pod.metadata, pod.spec
         owners = meta.owner_references
+        owner = owners[0] if owners else None
+        key = (request.namespace, spec.service_account_name, None if owner is None else owner.uid)
+        if not self._sightings.again(key):
+            return
         if (
             not policy.shared
             or verdict.findings
@@ -95,10 +99,6 @@ class Alike:
             or (owners and len(owners) != 1)
             or (meta.annotations and vocabulary.MIRROR_POD in meta.annotations)
         ):
-            return
-        owner = owners[0] if owners else None
-        key = (request.namespace, spec.service_account_name, None if owner is None else owner.uid)
-        if not self._sightings.again(key):
             return
         text = likeness.text_of(pod) if verdict.outcome == "inject" else None
         if verdict.outcome == "inject" and text is None:

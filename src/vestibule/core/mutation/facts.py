@@ -195,3 +195,8 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     """Whether ServiceAccount and namespace exist."""
     notes: tuple[str, ...] = ()
     """What the walk met and passed over: an owner whose uid differs."""
+
+    @property
+    def silent(self) -> bool:
+        """Whether nobody says anything about this pod: no level has an annotation, nothing was met."""
+        return not (self.notes or any(self.annotations))

@@ -21,10 +21,10 @@ DEFAULT: Final = "default"
 
 def names(request: Request, pod: Pod, rules: Rules) -> tuple[str, str]:
     """Namespace and ServiceAccount of the pod; an empty string where the original would fail on one."""
-    namespace = request.namespace if request.namespace is not None else pod.metadata.namespace
     account = pod.spec.service_account_name
     if rules.default_names:
-        return namespace or pod.metadata.namespace or DEFAULT, account or DEFAULT
+        return request.namespace or pod.metadata.namespace or DEFAULT, account or DEFAULT
+    namespace = request.namespace if request.namespace is not None else pod.metadata.namespace
     if account is None:
         account = "" if rules.nameless == "pass" else DEFAULT
     return DEFAULT if namespace is None else namespace, account
@@ -38,11 +38,14 @@ def collect(request: Request, pod: Pod, rules: Rules, read: Read) -> Facts:
     kept = vocabulary.said(meta.annotations, every=rules.own_prefixes) if meta.annotations else None
     own = Annotations(kept) if kept else NO_ANNOTATIONS
     levels = [Source("Pod", namespace, meta.name or meta.generate_name or "", "", own)]
+    said = [own]
     notes: tuple[str, ...] = ()
     if rules.walks and meta.owner_references:
         walk = owners.by_controller if rules.controller_owner else owners.by_kind
         walked = walk(namespace, meta.owner_references, read)
-        levels += walked.owners
+        for owner in walked.owners:
+            levels.append(owner)
+            said.append(owner.annotations)
         notes = walked.notes
     service_account = read(gvk.SERVICE_ACCOUNT, namespace, account)
     if service_account is UNKNOWN:
@@ -51,15 +54,18 @@ def collect(request: Request, pod: Pod, rules: Rules, read: Read) -> Facts:
     if service_account is not None:
         account_level = len(levels)
         levels.append(service_account)
+        said.append(service_account.annotations)
     found = read(gvk.NAMESPACE, "", namespace) if rules.namespaces else None
     if found is UNKNOWN:
         raise Unread(gvk.NAMESPACE, "", namespace)
-    levels.append(found or Source("Namespace", "", namespace))
+    last = found or Source("Namespace", "", namespace)
+    levels.append(last)
+    said.append(last.annotations)
     return Facts(
         namespace,
         account,
         tuple(levels),
-        tuple([level.annotations for level in levels]),
+        tuple(said),
         account_level,
         service_account is not None and (found is not None or not rules.namespaces),
         notes,

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from vestibule.core.admission import review
-from vestibule.core.admission.verdict import Missing, Origin
+from vestibule.core.admission.verdict import Missing, Origin, Verdict, skipped
 from vestibule.core.kinds import config, identitypolicy, selectors, vocabulary
 from vestibule.core.mutation import podview
 from vestibule.core.mutation import rules as mutation_rules
@@ -57,6 +57,11 @@ class Prepared(NamedTuple):
     policies: tuple[Source, ...] = ()
     """Policies that said something, counted after the levels."""
 
+    @property
+    def nothing(self) -> bool:
+        """Whether it is nothing at all, and nobody need be told."""
+        return not (self.bundle.parts or self.notes or self.origins or self.missing or self.refusal)
+
 
 class Policy:
     """What the administrator wants, ready for use."""
@@ -85,6 +90,8 @@ class Policy:
         self.shared = self.sandbox is None and not self._by_pod
         """Whether pods that are alike but for their names always get the same verdict."""
         self.prepare = functools.lru_cache(_REMEMBERED)(self._prepare)
+        self.unasked = self._unasked()
+        """The verdict over every pod that nobody says anything about; None where it depends on the pod."""
         self.bundle = functools.lru_cache(_REMEMBERED)(self._bundle)
 
     def subject(self, pod: review.Pod, facts: Facts) -> Subject:
@@ -107,6 +114,12 @@ class Policy:
             _reserved(pod) if self.rules.checked and self.settings.azwi.layout != "1.5" else "",
             _drawn(pod) if self.settings.eks.container_credentials.identities else 0,
         )
+
+    def _unasked(self) -> Verdict | None:
+        if not self._plain:
+            return None
+        found = [self.prepare((), subject) for subject in _PLAIN.values()]
+        return skipped(found[0].idle) if all(one.nothing for one in found) else None
 
     def _prepare(self, annotations: tuple[Annotations, ...], subject: Subject) -> Prepared:
         before, behind = self.central.levels(subject.namespace, subject.account)

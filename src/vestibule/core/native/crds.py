@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from vestibule.core.kinds import conditions, hosted, identitypolicy, installs, kata, labels
+from vestibule.core.kinds import (
+    conditions,
+    gvk,
+    hosted,
+    identitypolicy,
+    installs,
+    kata,
+    labels,
+    outages,
+    publishing,
+)
 from vestibule.core.kinds.gvk import (
     IDENTITY_POLICY,
     KATA_CONFIG,
@@ -41,6 +51,8 @@ def webhook() -> Object:
     fields["settings"] |= {"x-kubernetes-preserve-unknown-fields": True}
     fields["settings"].pop("additionalProperties", None)
     fields["replicas"] |= {"minimum": 1}
+    repair = fields["audit"]["properties"]["repair"]["properties"]
+    repair["perMinute"] |= {"minimum": 1, "maximum": installs.MOST_PER_MINUTE}
     fields["certificate"]["properties"]["caBundle"]["maxLength"] = 262_144
     fields["certificate"]["x-kubernetes-validations"] = [
         {
@@ -65,6 +77,7 @@ def webhook() -> Object:
             "observedGeneration": {"type": "integer", "format": "int64"},
             "certificateNotAfter": {"type": "string", "format": "date-time"},
             "conditions": conditions.SCHEMA,
+            "outages": outages.SCHEMA,
         },
     }
     columns: list[Object] = [
@@ -72,6 +85,12 @@ def webhook() -> Object:
             {"name": name, "type": "string", "jsonPath": f".status.conditions[?(@.type=='{name}')].status"}
             for name in ("Available", "Progressing", "Degraded")
         ),
+        {
+            "name": "PodsServed",
+            "type": "string",
+            "jsonPath": ".status.conditions[?(@.type=='PodsServed')].status",
+            "priority": 1,
+        },
         {
             "name": "Reason",
             "type": "string",
@@ -126,6 +145,40 @@ def hosted_webhook() -> Object:
     ]
     about = "The webhook of a hosted control plane's guest."
     return _definition(hosted.HOSTED_WEBHOOK, about, spec, columns, ["hw"], status)
+
+
+def published_issuer() -> Object:
+    """The definition of PublishedIssuer."""
+    spec = schema.structural(publishing.Publish)
+    fields = spec["properties"]
+    fields["to"] |= {"minLength": 1, "maxLength": 2048}
+    fields["issuer"] |= {"maxLength": 2048, "pattern": "^(https://[^?#]+)?$"}
+    moment = {"type": "string", "format": "date-time"}
+    key = {
+        "type": "object",
+        "required": ["kid"],
+        "properties": {"kid": {"type": "string"}, "since": moment, "left": moment},
+    }
+    status = {
+        "type": "object",
+        "properties": {
+            "observedGeneration": {"type": "integer", "format": "int64"},
+            "issuer": {"type": "string"},
+            "where": {"type": "string"},
+            "keys": {"type": "array", "items": key},
+            "conditions": conditions.SCHEMA,
+        },
+    }
+    columns = [
+        {"name": "Issuer", "type": "string", "jsonPath": ".status.issuer"},
+        *(
+            {"name": name, "type": "string", "jsonPath": f".status.conditions[?(@.type=='{name}')].status"}
+            for name in ("Published", "Degraded")
+        ),
+        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    ]
+    about = "Where the cluster's issuer is published: its discovery document and its keys."
+    return _definition(gvk.PUBLISHED_ISSUER, about, spec, columns, ["pubiss"], status)
 
 
 def sandboxes() -> list[Object]:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from vestibule.apps.operator.hosted import webhooks
 from vestibule.apps.operator.hosted.target import Target, Way
+from vestibule.apps.operator.hosted.trust import NOTHING, Standing
 
 Object = dict[str, Any]
 Asked = Literal["auto", "builtin", "deployment", "sidecar", "static-pod", "in-guest"]
@@ -33,6 +34,8 @@ class Seen(NamedTuple):
     """Of the API server's pod; None: not looked at."""
     configurations: Sequence[str] = ()
     """Names of the guest's MutatingWebhookConfigurations."""
+    trust: Standing = NOTHING
+    """What the guest trusts us by."""
 
 
 class Choice(NamedTuple):

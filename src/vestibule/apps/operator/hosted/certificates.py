@@ -114,7 +114,7 @@ def kubeconfig(
     pair, reasons = leaf(signer_ca, kept, client_profile(webhook, chosen or Lives()), now)
     data = {
         "ca.crt": text_of(signer_ca, "ca.crt"),
-        "kubeconfig": kubeconfig_text(server, root_ca, pair),
+        "kubeconfig": kubeconfig_text(server, root_ca, by_certificate(pair)),
         "tls.crt": pair.certificate,
         "tls.key": pair.key,
     }
@@ -139,7 +139,12 @@ def leaf(
         raise errors.InvalidInput(errors.Problem(place, "data[ca.crt], data[ca.key]", str(error))) from error
 
 
-def kubeconfig_text(server: str, trusted: str, pair: Pair, server_name: str = "") -> str:
+def by_certificate(pair: Pair) -> dict[str, str]:
+    """A user who has a client certificate, as a kubeconfig says it."""
+    return {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)}
+
+
+def kubeconfig_text(server: str, trusted: str, user: Mapping[str, str], server_name: str = "") -> str:
     """A kubeconfig as HyperShift words it; JSON, which is YAML. ``server_name`` is the name to verify where
     the address is not in the server's certificate."""
     named = {"tls-server-name": server_name} if server_name else {}
@@ -160,10 +165,7 @@ def kubeconfig_text(server: str, trusted: str, pair: Pair, server_name: str = ""
         "users": [
             {
                 "name": "admin",
-                "user": {
-                    "client-certificate-data": encoded(pair.certificate),
-                    "client-key-data": encoded(pair.key),
-                },
+                "user": dict(user),
             }
         ],
     }

@@ -1,9 +1,10 @@
 """Certificates of the webhook that we place ourselves: an authority per control plane, a leaf for its names,
-and a client certificate for the guest.
+and who the webhook is in the guest.
 
 The root key of a control plane is not needed to serve. To be somebody in the guest there are two ways: a
-token that is asked for there and renewed, or, where the Secret with the guest's signing authority is at hand,
-a client certificate. The second cannot be revoked and is for who runs without the operator.
+token that is asked for there and renewed (``credential``), or, where the Secret with the guest's signing
+authority is at hand, a client certificate. The second cannot be revoked; it is for who runs without the
+operator, and for machines whose files nobody renews.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 import datetime
 from typing import Any, Final, NamedTuple
 
-from vestibule.apps.operator.hosted import certificates
+from vestibule.apps.operator.hosted import certificates, trust
 from vestibule.apps.operator.hosted.target import Source, Target
+from vestibule.apps.operator.hosted.trust import Standing
 from vestibule.apps.operator.hosted.webhooks import OURS
 from vestibule.core.pki import authority, profile
 from vestibule.core.pki.leaf import Pair
@@ -21,11 +23,8 @@ from vestibule.core.pki.profile import DAY, YEAR, Profile
 Object = dict[str, Any]
 GUEST_NAMESPACE: Final = "vestibule-system"
 """Namespace of our ServiceAccount in the guest."""
-CA_SECRET: Final = f"{OURS}-ca"
-SERVING_SECRET: Final = f"{OURS}-serving-cert"
-KUBECONFIG_SECRET: Final = f"{OURS}-kubeconfig"
 _CA_LIFE: Final = 10 * YEAR
-_LEAF_LIFE: Final = 90 * DAY
+LEAF_LIFE: Final = 90 * DAY
 _SKEW: Final = datetime.timedelta(hours=1)
 
 
@@ -37,18 +36,20 @@ class Served(NamedTuple):
     bundle: str
     """What the guest must trust, PEM."""
     reasons: tuple[str, ...]
+    step: trust.Step = "none"
+    """What is under way while one authority takes over from another."""
 
 
-def serving_profile(names: tuple[str, ...]) -> Profile:
+def serving_profile(names: tuple[str, ...], life: datetime.timedelta = LEAF_LIFE) -> Profile:
     """A leaf that can serve and nothing else."""
     return Profile(
         common_name=names[0][:64],
         names=names,
         usages=("serverAuth",),
         key="p-256",
-        life=_LEAF_LIFE,
+        life=life,
         skew=_SKEW,
-        renew_below=_LEAF_LIFE / 3,
+        renew_below=life / 3,
     )
 
 
@@ -58,8 +59,11 @@ def served(
     kept_ca: Object | None,
     kept: Object | None,
     now: datetime.datetime,
+    standing: Standing = trust.NOTHING,
+    life: datetime.timedelta = LEAF_LIFE,
 ) -> Served:
-    """The authority and the leaf; both as they are while they are good."""
+    """The authority and the leaf; both as they are while they are good. A new authority signs only after the
+    guest trusts it beside the old one, and the old one goes when nobody serves with it any more."""
     held = _pair(kept_ca, ("ca.crt", "ca.key"))
     reasons: tuple[str, ...] = ()
     if not _lasts(held, now):
@@ -67,14 +71,26 @@ def served(
             f"{OURS} {target.namespace}/{target.name}"[:64], now=now, life=_CA_LIFE
         )
         reasons = ("there is no authority that lasts",)
-    wanted = serving_profile(names)
+    wanted = serving_profile(names, life)
     leaf = _pair(kept, ("tls.crt", "tls.key"))
     why = profile.faults(leaf, held.certificate, wanted, now)
-    if why:
+    published = [one for one in standing.published if _until(one) > now]
+    endpoints = standing.endpoints
+    if endpoints is None:
+        # nobody can look; but once leaves of the old authority have ended, nobody serves with one
+        endpoints = {"": now - authority.dates(held.certificate).since > life + 2 * _SKEW}
+    following = trust.following(
+        trust.Observed(published, held.certificate, leaf_is_current=not why, endpoints=endpoints)
+    )
+    early = bool(published) and (following.step == "publish" or not standing.settled)
+    if why and not (early and leaf.key and _until(leaf.certificate) - now > _SKEW):
         leaf = profile.issue(held, wanted, now)
-    ca = secret(target, CA_SECRET, {"ca.crt": held.certificate, "ca.key": held.key})
-    data = {"ca.crt": held.certificate, "tls.crt": leaf.certificate, "tls.key": leaf.key}
-    return Served(ca, secret(target, SERVING_SECRET, data), held.certificate, (*reasons, *why))
+    bundle = "".join(following.bundle or (held.certificate,))
+    ca = secret(target, target.secret("ca"), {"ca.crt": held.certificate, "ca.key": held.key})
+    data = {"ca.crt": bundle, "tls.crt": leaf.certificate, "tls.key": leaf.key}
+    serving = secret(target, target.secret("serving-cert"), data)
+    step = following.step if published else "none"
+    return Served(ca, serving, bundle, (*reasons, *why), step)
 
 
 def client_profile() -> Profile:
@@ -92,7 +108,7 @@ class Server(NamedTuple):
     """How the webhook reaches the guest's API server."""
 
     address: str
-    trusted: str
+    trusted: str = ""
     """Its authority, PEM."""
     name: str = ""
     """The name in its certificate, where the address is not."""
@@ -107,11 +123,13 @@ def kubeconfig(
     as_ca = secret(target, source.secret, {"ca.crt": pair.certificate, "ca.key": pair.key})
     made, _ = certificates.leaf(as_ca, kept, client_profile(), now)
     data = {
-        "kubeconfig": certificates.kubeconfig_text(server.address, server.trusted, made, server.name),
+        "kubeconfig": certificates.kubeconfig_text(
+            server.address, server.trusted, certificates.by_certificate(made), server.name
+        ),
         "tls.crt": made.certificate,
         "tls.key": made.key,
     }
-    return secret(target, KUBECONFIG_SECRET, data)
+    return secret(target, target.secret("kubeconfig"), data)
 
 
 def secret(target: Target, name: str, data: dict[str, str]) -> Object:
@@ -122,7 +140,7 @@ def secret(target: Target, name: str, data: dict[str, str]) -> Object:
         "metadata": {
             "name": name,
             "namespace": target.namespace,
-            "labels": {"app": OURS, "app.kubernetes.io/managed-by": "vestibule"},
+            "labels": {"app": target.own, "app.kubernetes.io/managed-by": "vestibule"},
         },
         "type": "Opaque",
         "data": {key: certificates.encoded(value) for key, value in data.items()},
@@ -135,7 +153,12 @@ def _pair(kept: Object | None, keys: tuple[str, str]) -> Pair:
 
 def _lasts(held: Pair, now: datetime.datetime) -> bool:
     """Whether an authority is there and outlives the leaves that it would sign."""
+    return _until(held.certificate) - now > 2 * LEAF_LIFE and bool(held.key)
+
+
+def _until(certificate: str) -> datetime.datetime:
+    """When it ends; long ago when it is none."""
     try:
-        return authority.dates(held.certificate).until - now > 2 * _LEAF_LIFE and bool(held.key)
+        return authority.dates(certificate).until
     except ValueError:
-        return False
+        return datetime.datetime.min.replace(tzinfo=datetime.UTC)

@@ -7,6 +7,7 @@ there and is good is kept, so the same inputs a second time give the same object
 from __future__ import annotations
 
 import datetime
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -20,14 +21,15 @@ from vestibule.apps.operator.hosted import (
     publication,
     sidecar,
     tlsprofile,
+    trust,
     webhooks,
     workload,
 )
 from vestibule.apps.operator.hosted.attachments import Asked, Choice, Seen
 from vestibule.apps.operator.hosted.target import Edit, Target
-from vestibule.apps.operator.hosted.targets import kamaji
 from vestibule.core.kinds import config
 from vestibule.core.native import install
+from vestibule.core.pki.profile import YEAR
 
 Object = dict[str, Any]
 _SERVER_NAME: Final = "kubernetes.default.svc"
@@ -51,6 +53,10 @@ class Request(NamedTuple):
     """``https://HOST:PORT`` that leads to the replicas of a Deployment, instead of their Service."""
     server: str = ""
     """Address of the guest's API server, where the usual one is of no use."""
+    credential: Literal["token", "certificate"] = "certificate"
+    """Who the webhook is in the guest; a token is asked for there, and is for who can ask."""
+    operator: str = ""
+    """Namespace from where replicas are asked whether they answer."""
 
 
 class Plan(NamedTuple):
@@ -66,6 +72,12 @@ class Plan(NamedTuple):
     """What must hold before the registration is made."""
     notes: tuple[str, ...] = ()
     url: str = ""
+    bundle: str = ""
+    """What the guest must trust, PEM; empty where the webhook keeps that itself."""
+    step: trust.Step = "none"
+    """What is under way while one authority takes over from another."""
+    server: identity.Server | None = None
+    """How the webhook reaches the guest, where it still needs a token for it."""
 
 
 def plan(
@@ -85,34 +97,42 @@ def plan(
         for one in beside
         if one["metadata"].get("namespace", "default") == target.namespace
     }
-    separate = choice.way == "deployment"
-    names = workload.names(target.namespace) if separate else ("127.0.0.1",)
+    separate, files = choice.way == "deployment", choice.way == "static-pod"
+    names = workload.names(target) if separate else ("127.0.0.1",)
     given = urlsplit(request.url).hostname if separate else None
     names = (*names, given) if given else names
     served = identity.served(
         target,
         names,
-        near.get(("Secret", identity.CA_SECRET)),
-        near.get(("Secret", identity.SERVING_SECRET)),
+        near.get(("Secret", target.secret("ca"))),
+        near.get(("Secret", target.secret("serving-cert"))),
         now,
+        seen.trust,
+        # files on machines are renewed with the machines
+        YEAR if files else identity.LEAF_LIFE,
     )
     if request.server:
         target = target._replace(server=request.server)
-    credential, told = _credential(target, near, now, separate=separate)
-    management = [served.ca, served.serving, *credential]
+    server = _server(target, separate=separate)
+    management, told = [served.ca, served.serving], []
+    token = request.credential == "token" and not files
+    if not token:
+        credential, told = _credential(target, server, near, now)
+        management += credential
     asked = _asked(request, target)
     webhook = webhooks.PROGRAMS[request.program]
     edit = None
     if separate:
-        management += workload.objects(target, asked, request.replicas)
+        management += workload.objects(target, asked, request.replicas, request.operator)
         url = f"{request.url}{webhook.path}" if given else workload.url(target, webhook.path)
     else:
-        edit, more = _edit(target, asked, near)
+        edit, more = _edit(target, _container(asked, management[1:] if files else []), near)
         told = [*told, *more]
         url = webhook.local_url
     objects = _guest(request, webhook, served.bundle, url)
     gates = publication.GATES if separate else publication.GATES[1:]
-    return Plan(choice, management, objects, edit, gates, (*notes, *told), url)
+    made = Plan(choice, management, objects, edit, gates, (*notes, *told), url, served.bundle, served.step)
+    return made._replace(server=server) if token else made
 
 
 def _derived(request: Request, target: Target) -> Request:
@@ -151,11 +171,24 @@ def _asked(request: Request, target: Target) -> sidecar.Asked:
     )
 
 
+def _server(target: Target, *, separate: bool) -> identity.Server:
+    """Where the webhook finds the guest's API server; whom to trust there is told by others."""
+    if separate:
+        return identity.Server(target.server)
+    if target.flavour == "hypershift":
+        return identity.Server(f"https://localhost:{target.port}")
+    return identity.Server(f"https://127.0.0.1:{target.port}", name=_SERVER_NAME)
+
+
 def _credential(
-    target: Target, near: Mapping[tuple[str, str], Object], now: datetime.datetime, *, separate: bool
+    target: Target,
+    server: identity.Server,
+    near: Mapping[tuple[str, str], Object],
+    now: datetime.datetime,
 ) -> tuple[list[Object], list[str]]:
     """The Secret with the kubeconfig, where the guest's signer is at hand; else what to do."""
-    kept = near.get(("Secret", identity.KUBECONFIG_SECRET))
+    name = target.secret("kubeconfig")
+    kept = near.get(("Secret", name))
     source = target.signer
     signer = near.get(("Secret", source.secret)) if source else None
     root = near.get(("Secret", target.ca.secret))
@@ -164,33 +197,36 @@ def _credential(
         if kept is not None:
             return [kept], []
         return [], [
-            f"{target}: Secret {missing} was not given, so Secret {identity.KUBECONFIG_SECRET} is not made: "
+            f"{target}: Secret {missing} was not given, so Secret {name} is not made: "
             f"put a kubeconfig of the guest there, key 'kubeconfig', for ServiceAccount "
             f"{identity.GUEST_NAMESPACE}/{webhooks.OURS}"
         ]
-    trusted = certificates.text_of(root, target.ca.keys[0])
-    if separate:
-        server = identity.Server(target.server, trusted)
-    elif target.flavour == "hypershift":
-        server = identity.Server(f"https://localhost:{target.port}", trusted)
-    else:
-        server = identity.Server(f"https://127.0.0.1:{target.port}", trusted, _SERVER_NAME)
+    server = server._replace(trusted=certificates.text_of(root, target.ca.keys[0]))
     return [identity.kubeconfig(target, server, signer, kept, now)], []
 
 
+def _container(asked: sidecar.Asked, copied: Sequence[Object]) -> Object:
+    """Our container. Where Secrets are copied to machines it carries a digest of them: new ones are another
+    manifest, and the machines are replaced."""
+    made = sidecar.ours(asked)
+    if copied:
+        digest = hashlib.sha256("".join(certificates.text_of(one, "tls.crt") for one in copied).encode())
+        variable = {"name": "CERTIFICATES", "value": digest.hexdigest()[:16]}
+        made["env"] = [*made.get("env", []), variable]
+    return made
+
+
 def _edit(
-    target: Target, asked: sidecar.Asked, near: Mapping[tuple[str, str], Object]
+    target: Target, container: Object, near: Mapping[tuple[str, str], Object]
 ) -> tuple[Edit | None, list[str]]:
     """Our entries in the object that owns the API server's pod."""
-    owner = target.thing
-    if target.flavour == kamaji.NAME and owner["kind"] == kamaji.TENANT:
-        name = kamaji.owner_of(owner)
-        if name and (kamaji.OWNER, name) not in near:
-            return None, [
-                f"{target}: {kamaji.OWNER} {name} owns it and was not given: the sidecar belongs there"
-            ]
-        owner = near.get((kamaji.OWNER, name), owner)
-    edit = flavours.ALL[target.flavour].attached(owner, sidecar.ours(asked), sidecar.our_volumes())
+    owner, flavour = target.thing, flavours.ALL[target.flavour]
+    holder = flavour.holder(owner)
+    if holder is not None:
+        if holder not in near:
+            return None, [f"{target}: {' '.join(holder)} owns it and was not given: our entries belong there"]
+        owner = near[holder]
+    edit = flavour.attached(owner, container, sidecar.our_volumes(target.own))
     return edit, [] if edit else [f"{owner['kind']} {owner['metadata']['name']} has no place for a container"]
 
 

@@ -253,10 +253,12 @@ def ours(asked: Asked) -> Object:
     return made
 
 
-def our_volumes(name: str = webhooks.OURS, mode: int = 0o444) -> list[Object]:
-    """The volumes of ``ours``. In a pod of somebody else there is no group of ours to own the files, and no
-    other container mounts them, so everybody in this one may read."""
+def our_volumes(secrets: str = webhooks.OURS, mode: int = 0o444) -> list[Object]:
+    """The volumes of ``ours``; ``secrets`` is what the names of their Secrets begin with. In a pod of
+    somebody else there is no group of ours to own the files, and no other container mounts them, so
+    everybody in this one may read."""
+    name = webhooks.OURS
     return [
-        _secret_volume(f"{name}-certs", f"{name}-serving-cert", mode),
-        _secret_volume(f"{name}-kubeconfig", f"{name}-kubeconfig", mode),
+        _secret_volume(f"{name}-certs", f"{secrets}-serving-cert", mode),
+        _secret_volume(f"{name}-kubeconfig", f"{secrets}-kubeconfig", mode),
     ]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from vestibule.apps.operator.hosted.paused import RUNNING, Pause
+from vestibule.apps.operator.hosted.webhooks import OURS
 
 Object = dict[str, Any]
 Way = Literal["builtin", "deployment", "sidecar", "static-pod", "in-guest"]
 """How the webhook stands beside the API server."""
-API_PORT = 6443
+API_PORT: Final = 6443
+_LONGEST: Final = 63
+"""Characters of a Service's name."""
 
 
 class Source(NamedTuple):
@@ -70,6 +74,21 @@ class Target(NamedTuple):
     def namespace(self) -> str:
         """Where its parts live in the management cluster."""
         return str(self.thing["metadata"].get("namespace", "default"))
+
+    @property
+    def own(self) -> str:
+        """What our objects beside it are called. HyperShift gives each control plane a namespace; others'
+        share one, and theirs are told apart by its name."""
+        if self.flavour == "hypershift":
+            return OURS
+        name = self.name.replace(".", "-")
+        if len(name) > (room := _LONGEST - len(OURS) - 1):
+            name = f"{name[: room - 9]}-{hashlib.sha256(self.name.encode()).hexdigest()[:8]}"
+        return f"{OURS}-{name}"
+
+    def secret(self, what: Literal["ca", "serving-cert", "kubeconfig"]) -> str:
+        """Name of a Secret of ours beside it."""
+        return f"{self.own}-{what}"
 
     @property
     def deleting(self) -> bool:

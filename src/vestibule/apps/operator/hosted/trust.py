@@ -30,6 +30,20 @@ class Observed(NamedTuple):
     """Every endpoint, and whether it was seen to serve a leaf of the current authority."""
 
 
+class Standing(NamedTuple):
+    """What can be seen of the trust in a guest before anything is decided."""
+
+    published: Sequence[str] = ()
+    """Authorities in the guest's registration."""
+    endpoints: Mapping[str, bool] | None = None
+    """As in ``Observed``; None: nobody can look, as at the loopback of another pod."""
+    settled: bool = True
+    """Whether it has been published for so long that every API server of the guest knows."""
+
+
+NOTHING: Final = Standing()
+
+
 class Next(NamedTuple):
     """One step, and the bundle that the guest should trust during it."""
 

@@ -12,22 +12,28 @@ from vestibule.apps.operator.hosted.target import Target
 
 Object = dict[str, Any]
 _USER: Final = 65532
-NAME: Final = webhooks.OURS
+PORT: Final = "https"
+"""Name of the port of the Service."""
 
 
-def names(namespace: str) -> tuple[str, ...]:
+def names(target: Target) -> tuple[str, ...]:
     """Under which the Service can be called."""
-    return (NAME, f"{NAME}.{namespace}.svc", f"{NAME}.{namespace}.svc.cluster.local")
+    name, namespace = target.own, target.namespace
+    return (name, f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local")
 
 
 def url(target: Target, path: str) -> str:
     """Where the guest's API server finds it; URLs are dialled from its own pod, past any tunnel."""
-    return f"https://{NAME}.{target.namespace}.svc:443{path}"
+    return f"https://{target.own}.{target.namespace}.svc:443{path}"
 
 
-def objects(target: Target, asked: Asked, replicas: int = 2) -> list[Object]:
-    """Deployment, Service, budget and network policy."""
-    port = asked.webhook.port
+def objects(target: Target, asked: Asked, replicas: int = 2, operator: str = "") -> list[Object]:
+    """Deployment, Service, budget and network policy; ``operator`` is the namespace from where it is
+    proved that replicas answer."""
+    port, own = asked.webhook.port, target.own
+    callers: list[Object] = [{"podSelector": {}}]
+    if operator:
+        callers.append({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": operator}}})
     return [
         _deployment(target, asked._replace(local=False), replicas),
         {
@@ -35,26 +41,26 @@ def objects(target: Target, asked: Asked, replicas: int = 2) -> list[Object]:
             "kind": "Service",
             "metadata": _meta(target, target.service_labels),
             "spec": {
-                "ports": [{"name": "https", "port": 443, "targetPort": port, "protocol": "TCP"}],
-                "selector": {"app": NAME},
+                "ports": [{"name": PORT, "port": 443, "targetPort": port, "protocol": "TCP"}],
+                "selector": {"app": own},
             },
         },
         {
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",
             "metadata": _meta(target),
-            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": NAME}}},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": own}}},
         },
         {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
             "metadata": _meta(target),
             "spec": {
-                "podSelector": {"matchLabels": {"app": NAME}},
+                "podSelector": {"matchLabels": {"app": own}},
                 "policyTypes": ["Ingress"],
-                # from its neighbours only: the API server is one of them
+                # from its neighbours, of which the API server is one, and from who proves that it answers
                 "ingress": [
-                    {"from": [{"podSelector": {}}], "ports": [{"protocol": "TCP", "port": port}]},
+                    {"from": callers, "ports": [{"protocol": "TCP", "port": port}]},
                     {"ports": [{"protocol": "TCP", "port": webhooks.METRICS_PORT}]},
                 ],
             },
@@ -64,9 +70,9 @@ def objects(target: Target, asked: Asked, replicas: int = 2) -> list[Object]:
 
 def _meta(target: Target, labels: Mapping[str, str] | None = None) -> Object:
     return {
-        "name": NAME,
+        "name": target.own,
         "namespace": target.namespace,
-        "labels": {"app": NAME, "app.kubernetes.io/managed-by": "vestibule", **(labels or {})},
+        "labels": {"app": target.own, "app.kubernetes.io/managed-by": "vestibule", **(labels or {})},
     }
 
 
@@ -75,7 +81,7 @@ def _deployment(target: Target, asked: Asked, replicas: int) -> Object:
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
         "whenUnsatisfiable": "ScheduleAnyway",
-        "labelSelector": {"matchLabels": {"app": NAME}},
+        "labelSelector": {"matchLabels": {"app": target.own}},
     }
     pod: Object = {
         "automountServiceAccountToken": False,
@@ -88,7 +94,7 @@ def _deployment(target: Target, asked: Asked, replicas: int) -> Object:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "topologySpreadConstraints": [spread],
-        "volumes": sidecar.our_volumes(mode=0o440),
+        "volumes": sidecar.our_volumes(target.own, 0o440),
     }
     for field in ("nodeSelector", "tolerations"):
         placed = (target.thing.get("spec") or {}).get(field) if target.flavour == "hypershift" else None
@@ -100,8 +106,8 @@ def _deployment(target: Target, asked: Asked, replicas: int) -> Object:
         "metadata": _meta(target),
         "spec": {
             "replicas": replicas,
-            "selector": {"matchLabels": {"app": NAME}},
+            "selector": {"matchLabels": {"app": target.own}},
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
-            "template": {"metadata": {"labels": {"app": NAME, **target.pod_labels}}, "spec": pod},
+            "template": {"metadata": {"labels": {"app": target.own, **target.pod_labels}}, "spec": pod},
         },
     }

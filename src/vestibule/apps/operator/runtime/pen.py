@@ -48,10 +48,13 @@ class Deposed(errors.Unavailable):
 class Pen:
     """Writes to one cluster."""
 
-    def __init__(self, to: Client, fence: Fence) -> None:
+    def __init__(
+        self, to: Client, fence: Fence, writes: Counter[tuple[str, str, str]] | None = None
+    ) -> None:
+        """``writes``: where others count theirs, too."""
         self._client = to
         self._fence = fence
-        self.writes: Counter[tuple[str, str, str]] = Counter()
+        self.writes: Counter[tuple[str, str, str]] = Counter() if writes is None else writes
         """Calls by kind, method and result (``ok``, ``conflict``, ``failed``)."""
 
     async def send(self, call: Call, kind: Kind, what: str, *wanted: int) -> Answer:

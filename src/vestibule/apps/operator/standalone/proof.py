@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from vestibule.adapters.cluster import pages
+from vestibule.adapters.cluster import endpoints
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.web.post import post
 from vestibule.core.admission import canned
 from vestibule.core.kinds.installs import Install
-from vestibule.core.native import kinds
 from vestibule.core.pki import authority
 
-Object = dict[str, Any]
 _PORT: Final = "https"
 _PATH: Final = "/mutate"
 _MOST: Final = 16
@@ -40,21 +38,8 @@ async def addresses(client: Client, name: str, namespace: str, spec: Install) ->
         parts = urlsplit(spec.target.url)
         host = parts.hostname or ""
         return [Address(host, parts.port or 443, host)]
-    selector = f"kubernetes.io/service-name={name}"
-    slices = await pages.every(client, kinds.ENDPOINT_SLICE, namespace, selector=selector)
-    found = {one for part in slices for one in _ready(part, f"{name}.{namespace}.svc")}
-    return sorted(found)[:_MOST]
-
-
-def _ready(part: Object, host: str) -> list[Address]:
-    ports = [int(one["port"]) for one in part.get("ports") or () if one.get("name") == _PORT]
-    return [
-        Address(address, port, host)
-        for endpoint in part.get("endpoints") or ()
-        if (endpoint.get("conditions") or {}).get("ready") is not False
-        for address in endpoint.get("addresses") or ()
-        for port in ports[:1]
-    ]
+    found = await endpoints.ready(client, name, namespace, _PORT)
+    return [Address(host, port, f"{name}.{namespace}.svc") for host, port in found][:_MOST]
 
 
 async def problem(places: Sequence[Address], bundle: str) -> str:

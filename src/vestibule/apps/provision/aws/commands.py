@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from vestibule.adapters.clouds import publication
 from vestibule.adapters.clouds.aws import distributions
 from vestibule.adapters.clouds.aws.account import Account
 from vestibule.adapters.clouds.objectstore.s3 import S3
-from vestibule.apps.provision import publication, runner
+from vestibule.apps.provision import runner
 from vestibule.apps.provision.aws import manifests, names
 from vestibule.apps.provision.aws import plan as plans
 from vestibule.apps.provision.aws.plan import Plan, Wanted

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from vestibule.adapters.clouds import publication
 from vestibule.adapters.clouds.azure.arm import Arm
 from vestibule.adapters.clouds.azure.endpoints import Endpoints
 from vestibule.adapters.clouds.azure.login import login
 from vestibule.adapters.clouds.azure.values import Role
-from vestibule.apps.provision import publication
 from vestibule.apps.provision import runner as running
 from vestibule.apps.provision.azure import manifests, observed, plan, removal, request
 from vestibule.apps.provision.azure.names import Names

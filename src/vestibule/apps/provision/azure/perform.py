@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from vestibule.adapters.clouds import retry
+from vestibule.adapters.clouds import publication, retry
 from vestibule.adapters.clouds.azure import blobs
 from vestibule.adapters.clouds.azure.arm import Arm
 from vestibule.adapters.clouds.azure.faults import CloudFault
-from vestibule.apps.provision import publication
 from vestibule.apps.provision.azure import actions as do
 from vestibule.apps.provision.azure import entry, manifests, names
 from vestibule.apps.provision.azure.request import Wanted

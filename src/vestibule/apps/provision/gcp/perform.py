@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from vestibule.adapters.clouds import publication
 from vestibule.adapters.clouds.gcp import rest
 from vestibule.adapters.clouds.gcp.pools import Provider
 from vestibule.adapters.clouds.gcp.project import Project
-from vestibule.apps.provision import publication
 from vestibule.apps.provision.azure import manifests as common
 from vestibule.apps.provision.gcp import actions, manifests, names, plan, policies, providers
 from vestibule.apps.provision.gcp.request import Wanted

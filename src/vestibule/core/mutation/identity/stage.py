@@ -23,6 +23,9 @@ _OUR_PREFIX: Final = vocabulary.CWII_PREFIX.encode()
 def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
     """Decide the identity of one pod: ``skipped``, ``patched`` or ``refused``."""
     labels = pod.metadata.labels
+    ours = labels is not review.ABSENT and policy.rules.tell and _OUR_PREFIX in bytes(labels)
+    if policy.unasked is not None and facts.silent and not ours:
+        return policy.unasked
     prepared = policy.prepare(facts.annotations, policy.subject(pod, facts))
     if prepared.policies:
         facts = msgspec.structs.replace(facts, levels=(*facts.levels, *prepared.policies))
@@ -31,7 +34,7 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
     notes: list[Note] = []
     if policy.rules.tell:
         notes += prepared.notes
-        if labels is not review.ABSENT and _OUR_PREFIX in bytes(labels):
+        if ours:
             notes += _label_notes(labels)
     if not prepared.bundle.parts and not notes and not facts.notes:
         reason = "unconfigured" if prepared.missing else prepared.idle

@@ -28,6 +28,10 @@ class Flavour(Protocol):
         """What can be said about a control plane, given objects that belong to it."""
         ...
 
+    def holder(self, thing: dict[str, Any]) -> tuple[str, str] | None:
+        """Kind and name of another object that takes our entries; None: the control plane's own does."""
+        ...
+
     def attached(
         self, owner: dict[str, Any], container: dict[str, Any], volumes: Sequence[dict[str, Any]]
     ) -> Edit | None:

@@ -49,6 +49,13 @@ def cluster_name(thing: Object) -> str:
     return str(labels.get("cluster.x-k8s.io/cluster-name") or thing["metadata"]["name"])
 
 
+def holder(thing: Object) -> tuple[str, str] | None:
+    """The KubeadmControlPlane of a Cluster, if it has one."""
+    reference = (thing.get("spec") or {}).get("controlPlaneRef") or {}
+    kubeadm = thing["kind"] != CONTROL_PLANE and reference.get("kind") == CONTROL_PLANE
+    return (CONTROL_PLANE, str(reference["name"])) if kubeadm else None
+
+
 def attached(owner: Object, container: Object, volumes: Sequence[Object]) -> Edit | None:
     """A static pod in the files of a KubeadmControlPlane; Secrets are copied to the machines by kubeadm."""
     if owner["kind"] != CONTROL_PLANE:

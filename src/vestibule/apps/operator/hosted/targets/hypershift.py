@@ -45,6 +45,12 @@ def target(thing: Object, beside: Sequence[Object], now: datetime.datetime) -> T
     )
 
 
+def holder(thing: Object) -> tuple[str, str] | None:
+    """Our entries, if any, go into the object itself."""
+    del thing
+    return None
+
+
 def attached(owner: Object, container: Object, volumes: Sequence[Object]) -> Edit | None:
     """There is no field for it, and what is patched in vanishes with the operator's next change."""
     del owner, container, volumes

@@ -54,6 +54,12 @@ def owner_of(thing: Object) -> str:
     return next((str(one["name"]) for one in references if one.get("kind") == OWNER), "")
 
 
+def holder(thing: Object) -> tuple[str, str] | None:
+    """The KamajiControlPlane that owns a TenantControlPlane, if one does."""
+    name = owner_of(thing)
+    return (OWNER, name) if thing["kind"] == TENANT and name else None
+
+
 def attached(owner: Object, container: Object, volumes: Sequence[Object]) -> Edit | None:
     """Our container in a TenantControlPlane that nobody owns, or in a KamajiControlPlane; else None."""
     if owner["kind"] == TENANT and owner_of(owner):

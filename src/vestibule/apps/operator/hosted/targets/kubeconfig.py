@@ -25,6 +25,12 @@ def target(thing: Object, beside: Sequence[Object], now: datetime.datetime) -> T
     )
 
 
+def holder(thing: Object) -> tuple[str, str] | None:
+    """Our entries, if any, go into the object itself."""
+    del thing
+    return None
+
+
 def attached(owner: Object, container: Object, volumes: Sequence[Object]) -> Edit | None:
     """Nothing beside its API server is in our reach."""
     del owner, container, volumes

@@ -35,6 +35,12 @@ def target(thing: Object, beside: Sequence[Object], now: datetime.datetime) -> T
     )
 
 
+def holder(thing: Object) -> tuple[str, str] | None:
+    """Our entries, if any, go into the object itself."""
+    del thing
+    return None
+
+
 def attached(owner: Object, container: Object, volumes: Sequence[Object]) -> Edit | None:
     """Its chart owns the pod; there is no field for it."""
     del owner, container, volumes

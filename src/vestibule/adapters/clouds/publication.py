@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 from vestibule import errors
 from vestibule.adapters.clouds.objectstore.ports import ABSENT, ObjectStore, Stored
 from vestibule.adapters.web import fetch as web
-from vestibule.apps.provision import visible
+from vestibule.core.doctor import visible
 from vestibule.core.doctor.reading import Reading
 from vestibule.core.oidc import discovery, documents, merging
 from vestibule.core.oidc.documents import Shape

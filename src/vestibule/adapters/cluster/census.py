@@ -1,7 +1,8 @@
 """Goes through the pods of a cluster, page by page, and decides each as the webhook would today.
 
-Namespaces and ServiceAccounts are listed once, owners are read when a pod names them and kept for the run.
-Several pods are decided at a time, so that reads overlap; nobody is asked for more than a few at once.
+Namespaces are listed once; accounts and owners are read when a pod names them. Pods come by namespace, so
+what stands around those of one is let go with it, and a large cluster is never held at once. Several pods are
+decided at a time, so that reads overlap; nobody is asked for more than a few at once.
 """
 
 from __future__ import annotations
@@ -9,25 +10,31 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from vestibule import errors
 from vestibule.adapters.cluster import gather, pages
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.remembered import RememberedCluster
-from vestibule.apps.doctor.question import Tell
 from vestibule.core.admission import review as reviews
-from vestibule.core.doctor import census, pods
+from vestibule.core.doctor import census, pods, sandboxes
 from vestibule.core.doctor.census import Entry, Tally
+from vestibule.core.doctor.pods import Difference
 from vestibule.core.doctor.registration import Registration
 from vestibule.core.kinds import gvk, vocabulary
+from vestibule.core.kinds.outages import Outage
 from vestibule.core.mutation import pipeline
+from vestibule.core.mutation.facts import Facts
 from vestibule.core.mutation.identity import stage
 from vestibule.core.mutation.policy import Policy
 
-_AT_ONCE: Final = 16
+AT_ONCE: Final = 16
+_MOST_UNREAD: Final = 100
+"""Pods that could not be decided, and are written out."""
 Object = dict[str, Any]
+Tell = Callable[[str], None]
+"""Shows how far the work is."""
 
 
 async def _written(known: RememberedCluster, pod: Object) -> Mapping[str, Any] | None:
@@ -42,8 +49,12 @@ async def _written(known: RememberedCluster, pod: Object) -> Mapping[str, Any] |
     return pods.template(owner, pod) if owner is not None else None
 
 
+def _silent(text: str) -> None:
+    del text
+
+
 class Census:
-    """One run over all pods."""
+    """One run. ``found`` gets every pod that is not as it should be; without it they are kept."""
 
     def __init__(
         self,
@@ -51,30 +62,43 @@ class Census:
         policy: Policy,
         registration: Registration | None,
         now: datetime.datetime,
-        tell: Tell,
+        tell: Tell = _silent,
+        *,
+        sandboxes: Sequence[Registration] = (),
+        outages: Sequence[Outage] = (),
+        found: Callable[[Entry], None] | None = None,
     ) -> None:
         self._client = client
         self._policy = policy
         self._registration = registration
+        self._beside = sandboxes
+        self._outages = outages
         self._now = now
         self._tell = tell
         self._known = RememberedCluster(client)
-        self._gate = asyncio.Semaphore(_AT_ONCE)
+        self._gate = asyncio.Semaphore(AT_ONCE)
         self._seen = self._served = 0
         self._unread: list[str] = []
         self.entries: list[Entry] = []
+        self._found = found or self.entries.append
 
     async def take(self, namespace: str) -> Tally:
         """Go through all pods; raises Forbidden or Unavailable when they cannot be listed."""
-        await self._known.fill(namespace)
+        await self._known.fill()
         done: set[str] = set()
         async for page in pages.pages(self._client, gvk.POD, namespace):
             fresh = [pod for pod in page if pod["metadata"]["uid"] not in done]
             done.update(pod["metadata"]["uid"] for pod in fresh)
-            await asyncio.gather(*(self._one(pod) for pod in fresh if pods.alive(pod)))
+            await self.over(fresh)
+            if page:
+                self._known.keep_only(page[-1]["metadata"]["namespace"])
             self._tell(f"{len(done)} pods looked at")
         self.entries.sort(key=lambda one: (one.namespace, one.name))
         return Tally(self._seen, self._served, tuple(self._unread))
+
+    async def over(self, some: Iterable[Object]) -> None:
+        """Go through these pods."""
+        await asyncio.gather(*(self._one(pod) for pod in some if pods.alive(pod)))
 
     async def _one(self, pod: Object) -> None:
         meta = pod["metadata"]
@@ -87,7 +111,8 @@ class Census:
             try:
                 await self._decide(pod)
             except (errors.Unavailable, errors.Forbidden, errors.MalformedReview) as error:
-                self._unread.append(f"Pod {meta['namespace']}/{meta['name']}: {error}")
+                if len(self._unread) < _MOST_UNREAD:
+                    self._unread.append(f"Pod {meta['namespace']}/{meta['name']}: {error}")
 
     async def _decide(self, pod: Object) -> None:
         policy = self._policy
@@ -103,22 +128,41 @@ class Census:
         if any(one.state == "stale" for one in found):
             written = await _written(self._known, pod)
             found = list(pods.differences(pod, verdict, operations, prepared, policy.settings, written))
-        namespace = pod["metadata"]["namespace"]
-        labels = self._known.labels.get(namespace, {vocabulary.NAMESPACE_NAME_LABEL: namespace})
+        for one in found:
+            self._note(pod, read, one, self._registration)
+        for one in self._sandbox(pod):
+            self._note(pod, read, one, self._sent_by(pod))
+
+    def _sandbox(self, pod: Object) -> Iterator[Difference]:
+        world = self._policy.sandbox
+        if world is not None:
+            namespace = pod["metadata"]["namespace"]
+            yield from sandboxes.differences(pods.as_created(pod), namespace, self._labels(namespace), world)
+
+    def _sent_by(self, pod: Object) -> Registration | None:
+        """The entry for sandboxes that selects the pod, or else any."""
+        meta = pod["metadata"]
+        labels, around = meta.get("labels") or {}, self._labels(meta["namespace"])
+        chosen = (one for one in self._beside if not one.selects(labels, around))
+        return next(chosen, self._beside[0] if self._beside else None)
+
+    def _note(self, pod: Object, read: Facts, one: Difference, registration: Registration | None) -> None:
         owner = census.owner(pod, read.levels)
-        self.entries += [
-            census.entry(pod, one, owner, self._registration, labels, self._now) for one in found
-        ]
+        labels = self._labels(pod["metadata"]["namespace"])
+        self._found(census.entry(pod, one, owner, registration, labels, self._now, self._outages))
+
+    def _labels(self, namespace: str) -> Mapping[str, str]:
+        return self._known.labels.get(namespace, {vocabulary.NAMESPACE_NAME_LABEL: namespace})
 
 
 def _review(pod: Object) -> bytes:
     """The review that the API server would have sent."""
     request = {
-        "uid": "doctor",
+        "uid": "census",
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
         "resource": {"group": "", "version": "v1", "resource": "pods"},
         "operation": "CREATE",
-        "userInfo": {"username": "doctor"},
+        "userInfo": {"username": "census"},
         "namespace": pod["metadata"]["namespace"],
         "object": pods.as_created(pod),
     }

@@ -1,0 +1,220 @@
+"""``templates/_native.tpl``: the objects of ``core/native`` with holes where the values of a release go.
+
+What ``vestibule render`` prints and what the chart installs come from the same functions: they are called here
+with template expressions as names, and with numbers that stand for holes. Conditions are found by calling them
+once for each.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from scripts.charts import tree
+from scripts.charts.tree import Case
+from vestibule.core.kinds import config
+from vestibule.core.kinds.config import Settings
+from vestibule.core.native import install, operator
+
+Object = dict[str, Any]
+MADE: Final = "{{- /* Made by scripts/chart.py from src/vestibule/core/native; change the code there. */ -}}\n"
+_HOLES: Final = {
+    65_431: "{{ .port }}",
+    65_432: "{{ .metricsPort }}",
+    900_003: "{{ .leaveSeconds }}",
+    900_004: "{{ .replicas }}",
+    900_005: "{{ .timeoutSeconds }}",
+}
+"""Numbers that no setting has, each for a hole."""
+_WEBHOOK: Final = {
+    "serviceaccount": ("ServiceAccount", ""),
+    "clusterrole": ("ClusterRole", ""),
+    "clusterrolebinding": ("ClusterRoleBinding", ""),
+    "role": ("Role", ""),
+    "rolebinding": ("RoleBinding", ""),
+    "secret": ("Secret", "-tls"),
+    "lease": ("Lease", ""),
+    "selfsigned": ("Issuer", "-selfsigned"),
+    "cacertificate": ("Certificate", "-ca"),
+    "issuer": ("Issuer", "-ca"),
+    "certificate": ("Certificate", "-tls"),
+    "deployment": ("Deployment", ""),
+    "service": ("Service", ""),
+    "budget": ("PodDisruptionBudget", ""),
+    "networkpolicy": ("NetworkPolicy", ""),
+    "mutating": ("MutatingWebhookConfiguration", ""),
+    "validating": ("ValidatingWebhookConfiguration", ""),
+    "guard": ("ValidatingAdmissionPolicy", "-guard"),
+    "guardbinding": ("ValidatingAdmissionPolicyBinding", "-guard"),
+    "final": ("ValidatingAdmissionPolicy", "-final"),
+    "finalbinding": ("ValidatingAdmissionPolicyBinding", "-final"),
+}
+"""What a template calls an object: its kind, and what its name has behind that of the release."""
+_OTHERWISE: Final = {"Namespace", "CustomResourceDefinition", "ConfigMap"}
+"""Helm makes the namespace; definitions and the settings have templates of their own."""
+
+
+def _settings(certificate: Any = "self", **more: Any) -> Settings:
+    base = Settings(
+        install=config.Install(
+            name="{{ .name }}",
+            namespace="{{ .namespace }}",
+            image="{{ .image }}",
+            replicas=900_004,
+            certificate=certificate,
+            ca_bundle="{{ .caBundle }}" if certificate == "secret" else "",
+            final_check="warn",
+        ),
+        webhook=config.Webhook(
+            failure_policy="{{ .failurePolicy }}",  # type: ignore[arg-type]
+            reinvocation_policy="{{ .reinvocationPolicy }}",  # type: ignore[arg-type]
+            timeout_seconds=900_005,
+        ),
+        serving=config.Serving(
+            addr="0.0.0.0:65431",
+            metrics_addr="0.0.0.0:65432",
+            drain_seconds=900_003 - 5,
+            grace_seconds=0,
+        ),
+        vocabularies=("cwii", "azwi", "eks", "wif", "gke"),
+        sandbox=config.Sandbox(enabled=True),
+        identity_policies=True,
+        gcp=config.Gcp(allow_config_map_writes=True),
+        eks=msgspec.structs.replace(config.Eks(), mapping_config_map="namespace/{{ .mappingConfigMap }}"),
+        wif=msgspec.structs.replace(config.Wif(), annotation_prefix="{{ .wifPrefix }}"),
+    )
+    return msgspec.structs.replace(base, **more)
+
+
+def _cases() -> list[tuple[str, Settings]]:
+    """A condition of the templates, and the settings for which it holds."""
+    whole = _settings()
+    serving = msgspec.structs.replace(whole.serving, metrics_addr="")
+    return [
+        (".certManager", _settings("cert-manager")),
+        (".serviceCa", _settings("service-ca")),
+        (".ownSecret", _settings("secret")),
+        ("(not .metrics)", _settings(serving=serving)),
+        ("(not .sandbox)", _settings(sandbox=config.Sandbox())),
+        ("(not .identityPolicies)", _settings(identity_policies=False)),
+        ("(not .writes)", _settings(gcp=config.Gcp())),
+        ("(not .mappingConfigMap)", _settings(eks=config.Eks())),
+        ("(not .wif)", _settings(vocabularies=("cwii", "azwi", "eks"))),
+    ]
+
+
+def text() -> str:
+    """The whole file."""
+    return MADE + "".join(_defines())
+
+
+def _defines() -> Iterator[str]:
+    cases = _cases()
+    base, others = _settings(), [(condition, _by_kind(install.objects(one))) for condition, one in cases]
+    webhook = _by_kind(install.objects(base))
+    unknown = {
+        (kind, name)
+        for objects in (webhook, *(found for _, found in others))
+        for kind, name in objects
+        if kind not in _OTHERWISE
+    } - {(kind, f"{{{{ .name }}}}{suffix}") for kind, suffix in _WEBHOOK.values()}
+    if unknown:
+        raise SystemExit(f"the chart has no place for {sorted(unknown)}: scripts/charts/native.py")
+    for called, (kind, suffix) in _WEBHOOK.items():
+        key = (kind, f"{{{{ .name }}}}{suffix}")
+        yield from _object(
+            f"webhook.{called}", webhook.get(key), [Case(at, found.get(key)) for at, found in others]
+        )
+    yield from _own_certificate(base, cases)
+    yield from _validations(base)
+    yield from _operator(base, cases)
+    defaults = msgspec.to_builtins(Settings())
+    yield _define("defaults", json.dumps(defaults, indent=2, sort_keys=True, ensure_ascii=False))
+
+
+def _operator(base: Settings, cases: list[tuple[str, Settings]]) -> Iterator[str]:
+    """Every object of the operator; a list of what there is, for the template that walks it."""
+    objects = _by_kind_and_place(operator.objects(base))
+    others = [(condition, _by_kind_and_place(operator.objects(one))) for condition, one in cases]
+    called = []
+    for key, thing in objects.items():
+        called.append("-".join(key).lower())
+        found = [Case(at, mine.get(key)) for at, mine in others]
+        yield from _object(f"operator.{called[-1]}", thing, [one for one in found if one.tree != thing])
+    yield _define("operator.all", json.dumps(called))
+
+
+def _by_kind(objects: list[Object]) -> dict[tuple[str, str], Object]:
+    """Objects by kind and name; what a template writes anew for each release is left out."""
+    made = {(one["kind"], one["metadata"]["name"]): one for one in objects}
+    final = made.get(("ValidatingAdmissionPolicy", "{{ .name }}-final"))
+    if final is not None:
+        del final["spec"]["validations"]
+    return made
+
+
+def _by_kind_and_place(objects: list[Object]) -> dict[tuple[str, ...], Object]:
+    """Operator's objects share a name; those outside its namespace are told apart by theirs."""
+    made: dict[tuple[str, ...], Object] = {}
+    for one in objects:
+        if one["kind"] in _OTHERWISE:
+            continue
+        place = one["metadata"].get("namespace", "")
+        key = (one["kind"], *([place] if place and not place.startswith("{{") else []))
+        if key in made:
+            raise SystemExit(f"the chart has one place for two objects {key}: scripts/charts/native.py")
+        made[key] = one
+    return made
+
+
+def _object(called: str, base: Object | None, cases: list[Case]) -> Iterator[str]:
+    """A define; empty where there is no such object."""
+    absent = [case.condition for case in cases if case.tree is None]
+    present = [case for case in cases if case.tree is not None]
+    if base is None:
+        first = present[0]
+        yield _define(called, f"{{{{- if {first.condition} }}}}\n{_yaml(first.tree, [])}\n{{{{- end }}}}")
+        return
+    body = _yaml(base, present)
+    if absent:
+        body = f"{{{{- if {tree.none_of(absent)} }}}}\n{body}\n{{{{- end }}}}"
+    yield _define(called, body)
+
+
+def _own_certificate(base: Settings, cases: list[tuple[str, Settings]]) -> Iterator[str]:
+    """What the settings file says about a certificate of our own."""
+
+    def of(settings: Settings) -> Object:
+        [one] = [thing for thing in install.objects(settings) if thing["kind"] == "ConfigMap"]
+        found: Object = json.loads(one["data"]["settings.json"])["selfCertificate"]
+        return found
+
+    found = [Case(at, of(one)) for at, one in cases if at == "(not .sandbox)"]
+    yield _define("selfcertificate", _yaml(of(base), found))
+
+
+def _validations(base: Settings) -> Iterator[str]:
+    """The final check, one vocabulary at a time: their order is the release's."""
+    eks = msgspec.structs.replace(base.eks, annotation_prefix="{{ .eksPrefix }}")
+    for vocabulary in base.vocabularies:
+        one = msgspec.structs.replace(base, vocabularies=(vocabulary,), eks=eks)
+        [policy] = [
+            thing
+            for thing in install.objects(one)
+            if thing["kind"] == "ValidatingAdmissionPolicy" and thing["metadata"]["name"].endswith("-final")
+        ]
+        yield _define(f"final.{vocabulary}", _yaml(policy["spec"]["validations"], []))
+
+
+def _yaml(thing: Any, cases: list[Case]) -> str:
+    made = "\n".join(tree.lines(thing, cases))
+    for number, hole in _HOLES.items():
+        made = made.replace(str(number), hole)
+    return made
+
+
+def _define(called: str, body: str) -> str:
+    return f'\n{{{{- define "vestibule.native.{called}" -}}}}\n{body}\n{{{{- end -}}}}\n'

@@ -1,0 +1,48 @@
+"""Who the webhook is in the guest: a token of its own ServiceAccount there, in a Secret beside the API server.
+
+It is asked for in the guest, bound to the account, and renewed with a third of its life left; the webhook
+reads the file again. Who deletes the account takes it away. No key of the guest is needed.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, Final
+
+from vestibule.apps.operator.hosted import certificates, identity
+from vestibule.apps.operator.hosted.identity import Server
+from vestibule.apps.operator.hosted.target import Target
+from vestibule.core.oidc import tokens
+
+Object = dict[str, Any]
+LIFE: Final = datetime.timedelta(days=3)
+"""Renewed after two days, so that a day without the operator, or without the guest, does no harm."""
+_KEY: Final = "token"
+
+
+def request() -> Object:
+    """What is asked of the guest; it may give less."""
+    spec = {"expirationSeconds": int(LIFE.total_seconds())}
+    return {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+
+
+def kept(secret: Object | None, account: Object, now: datetime.datetime) -> str:
+    """The token that is there, while it is good for this very account; empty: ask for another."""
+    text = certificates.text_of(secret or {}, _KEY)
+    try:
+        token = tokens.parse(text)
+    except tokens.Malformed:
+        return ""
+    begin, end = token.seconds("iat"), token.seconds("exp")
+    claims = token.claims.get("kubernetes.io")
+    bound = claims.get("serviceaccount") if isinstance(claims, dict) else None
+    uid = bound.get("uid") if isinstance(bound, dict) else None
+    if begin is None or end is None or uid != account["metadata"].get("uid"):
+        return ""
+    return text if now.timestamp() < begin + (end - begin) * 2 / 3 else ""
+
+
+def secret(target: Target, server: Server, token: str) -> Object:
+    """The Secret with the kubeconfig, which names the file with the token beside it."""
+    text = certificates.kubeconfig_text(server.address, server.trusted, {"tokenFile": _KEY}, server.name)
+    return identity.secret(target, target.secret("kubeconfig"), {"kubeconfig": text, _KEY: token})

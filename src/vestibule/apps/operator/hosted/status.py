@@ -1,0 +1,78 @@
+"""What the status of a HostedWebhook says, from what a look has seen. Pure.
+
+``Available`` sums up: pods of the guest get their identity. The others say where it ends when they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from vestibule.apps.operator.hosted import trust
+from vestibule.apps.operator.hosted.attachments import Choice
+from vestibule.core.kinds.conditions import Condition, no, yes
+
+Object = dict[str, Any]
+TOLD: Final = ("Available", "GuestReachable", "Reconciled")
+"""Conditions whose change is worth an Event."""
+
+
+def invalid(message: str) -> list[Condition]:
+    """The request cannot be read."""
+    return [no("Resolved", "InvalidSpec", message), no("Available", "InvalidSpec", message)]
+
+
+def missing(message: str) -> list[Condition]:
+    """There is no such control plane."""
+    return [no("Resolved", "NotFound", message), no("Available", "NotFound", message)]
+
+
+def paused(message: str) -> list[Condition]:
+    """Hands off; what stood before stands."""
+    return [Condition("Resolved", "Unknown", "Paused", message)]
+
+
+def unreachable(message: str) -> list[Condition]:
+    """The guest does not answer; whether its pods are served nobody can say."""
+    return [
+        no("GuestReachable", "NoAnswer", message),
+        Condition("Available", "Unknown", "GuestUnreachable", "the guest does not answer"),
+    ]
+
+
+def faulty(reason: str, message: str) -> list[Condition]:
+    """A look ended early; what was said about the guest before stands."""
+    return [no("Reconciled", reason, message)]
+
+
+def refused(choice: Choice, notes: Sequence[str]) -> list[Condition]:
+    """Nothing is attached, or the control plane has the webhook itself."""
+    told = [yes("GuestReachable", "Answers"), yes("Reconciled", "AsExpected"), *_said(choice, notes)]
+    if choice.way is None:
+        reason, message = str(choice.conditions[0]["reason"]), str(choice.conditions[0]["message"])
+        told.append(no("Available", reason, message))
+    return told
+
+
+def attached(choice: Choice, notes: Sequence[str], unproven: str, step: trust.Step) -> list[Condition]:
+    """Our own webhook stands, and answers or does not."""
+    told = [yes("GuestReachable", "Answers"), yes("Reconciled", "AsExpected"), *_said(choice, notes)]
+    changing = step not in ("none", "confirm")
+    told.append(yes("CertificatesReady", "Rotating" if changing else "AsExpected", _step(step)))
+    if choice.way != "deployment":
+        unasked = Condition("Verified", "Unknown", "NotAsked", "it cannot be called from the operator")
+        return [*told, unasked, yes("Available", "Registered")]
+    if unproven:
+        return [*told, no("Verified", "NotProven", unproven), no("Available", "NotProven", unproven)]
+    return [*told, yes("Verified", "Answers"), yes("Available", "Serving")]
+
+
+def _step(step: trust.Step) -> str:
+    return "" if step == "none" else f"a new authority takes over: {trust.WORDS[step]}"
+
+
+def _said(choice: Choice, notes: Sequence[str]) -> list[Condition]:
+    return [
+        Condition(one["type"], one["status"], one["reason"], "; ".join((one["message"], *notes)))
+        for one in choice.conditions
+    ]
