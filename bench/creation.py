@@ -53,18 +53,20 @@ def door(plane: ControlPlane) -> Door:
     return Door(plane.apiserver.port, plane.authority.trusting(pair))
 
 
-def plain(number: int, name: str = "", **spec: object) -> bytes:
+def plain(number: int, name: str = "", *, who: str = "", **spec: object) -> bytes:
     """One container of a ReplicaSet; named by the API server unless it has a name."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": OWNER[0], "uid": OWNER[1]}
-    meta = {"labels": {"build": f"b{number}"}, "ownerReferences": [{**owner, "controller": True}]}
+    labels = {"build": f"b{number}", **_whose(who)}
+    meta = {"labels": labels, "ownerReferences": [{**owner, "controller": True}]}
     container = {"name": "checkout", "image": "example.com/shop/checkout:2.14.3"}
     wanted = {"serviceAccountName": fixtures.account("aws"), "containers": [container]}
     return _encoded({"metadata": meta, "spec": {**wanted, **spec}}, name)
 
 
-def large(number: int) -> bytes:
+def large(number: int, *, who: str = "") -> bytes:
     """Two containers, 15 variables, probes: 5 KB, and 10 KB when the webhook sees it."""
     made = pod(fixtures.account("aws"), f"{number:016x}")
+    made["metadata"]["labels"] |= _whose(who)
     for added in ("managedFields", "creationTimestamp", "namespace"):
         del made["metadata"][added]
     del made["status"], made["spec"]["serviceAccount"], made["spec"]["priority"]
@@ -72,6 +74,14 @@ def large(number: int) -> bytes:
     for container in made["spec"]["containers"]:
         container["volumeMounts"] = [mount for mount in container["volumeMounts"] if mount["name"] != token]
     return _encoded(made, "")
+
+
+WHO = "bench/who"
+"""The label by which a pod chooses its webhook."""
+
+
+def _whose(who: str) -> dict[str, str]:
+    return {WHO: who} if who else {}
 
 
 def _encoded(made: Json, name: str) -> bytes:

@@ -97,8 +97,12 @@ def hall(made: ControlPlane, name: str = "bench", **settings: Any) -> Hall:
 
 
 @contextmanager
-def webhook(rig: Rig, stand: Hall, limit: float = 60.0) -> Iterator[Webhook]:
-    """Our process, ready within `limit` seconds. Raises Unavailable."""
+def webhook(rig: Rig, stand: Hall, limit: float = 60.0, *, free: bool = False) -> Iterator[Webhook]:
+    """Our process, ready within `limit` seconds. Raises Unavailable.
+
+    `free`: it may use all cores, as the API server does. On a core of its own it would have to wait for the
+    API server's work there while the other core is idle.
+    """
     port, metrics = processes.free_port(), processes.free_port()
     tls = stand.folder / "tls"
     command = subject.live_command(
@@ -107,7 +111,8 @@ def webhook(rig: Rig, stand: Hall, limit: float = 60.0) -> Iterator[Webhook]:
     trust = stand.folder / "trust.pem"
     trust.write_bytes(stand.authority.pem)
     log = stand.folder / "webhook.log"
-    with processes.running(command, log, rig.split.server, subject.webhook_environment()) as child:
+    core = None if free else rig.split.server
+    with processes.running(command, log, core, subject.webhook_environment()) as child:
         # the plain port says it too, and does not cost a handshake per look
         ready = f"http://127.0.0.1:{metrics}/readyz"
         processes.wait_until(child, lambda: processes.answers_200(ready, rig.trust), limit)

@@ -16,14 +16,21 @@ from typing import Any, Final
 
 import msgspec
 import yaml
-
 from scripts import reference
-from scripts.charts import native, schema
-from scripts.charts.values import Values
+from scripts.charts import dashboard, native, schema
+
 from vestibule import __version__
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 CHART: Final = ROOT / "charts" / "vestibule"
+SETTINGS: Final = (
+    "`settings` takes what a [settings file](settings.md) takes, without `install`, `webhook` and "
+    "`selfCertificate`, which the other values say."
+)
+OTHERS: Final = (
+    "Values of the charts of cwii and of Azure Workload Identity that have another name here are taken, and the "
+    "notes of the release tell our name."
+)
 MADE: Final = "Made by scripts/chart.py; change the code there."
 
 
@@ -54,7 +61,11 @@ annotations:
 
 def values_text() -> str:
     """values.yaml: every value with its default and what it means."""
-    lines = [f"# {MADE}", "# Every name is checked: Helm refuses one that it does not know, with its path.", ""]
+    lines = [
+        f"# {MADE}",
+        "# Every name is checked: Helm refuses one that it does not know, with its path.",
+        "",
+    ]
     for name, kind, default, words in schema.paths():
         depth = name.count(".")
         pad = "  " * depth
@@ -73,11 +84,10 @@ def values_text() -> str:
 
 
 def _assigned(key: str, value: Any, pad: str) -> list[str]:
-    if isinstance(value, str):
-        quoted = msgspec.json.encode(value).decode()
-        return [f"{pad}{key}: {quoted}"]
-    text = yaml.safe_dump({key: value}, sort_keys=False, width=200, default_flow_style=None if value else False)
-    return [f"{pad}{line}" for line in text.splitlines()]
+    if isinstance(value, dict | list) and value:
+        text = yaml.safe_dump({key: value}, sort_keys=False, width=200)
+        return [f"{pad}{line}" for line in text.splitlines()]
+    return [f"{pad}{key}: {msgspec.json.encode(value).decode()}"]
 
 
 def page() -> str:
@@ -108,7 +118,7 @@ def page() -> str:
 # Values of the chart
 
 Every value of the [chart](../helm.md), with its default.
-`settings` takes what a [settings file](settings.md) takes, without `install`, `webhook` and `selfCertificate`, which the other values say.
+{SETTINGS}
 
 | value | default | meaning |
 |---|---|---|
@@ -116,7 +126,7 @@ Every value of the [chart](../helm.md), with its default.
 
 ## Names of other charts
 
-Values of the charts of cwii and of Azure Workload Identity that have another name here are taken, and the notes of the release tell our name.
+{OTHERS}
 A value that is set under both names is refused.
 
 | their name | here |
@@ -132,6 +142,7 @@ def files() -> dict[Path, str]:
         CHART / "values.yaml": values_text(),
         CHART / "values.schema.json": schema.text(names()),
         CHART / "templates" / "_native.tpl": native.text(),
+        CHART / "files" / "dashboard.json": dashboard.text(),
         ROOT / "docs" / "reference" / "chart.md": page(),
     }
     for path in sorted((ROOT / "deploy" / "crds").glob("*.yaml")):

@@ -14,6 +14,7 @@ from tests.rig import fixtures as rigs
 from tests.rig.fixtures import (
     control_plane,
     guest_pair,
+    helm,
     namespace,
     private_control_plane,
     pytest_terminal_summary,
@@ -23,6 +24,7 @@ __all__ = [
     "azurite",
     "control_plane",
     "guest_pair",
+    "helm",
     "namespace",
     "private_control_plane",
     "pytest_terminal_summary",

@@ -1,26 +1,27 @@
 """Through the real API server: what the webhook adds to the creation of a pod, and whom it is not called for.
 
-One client creates pods one after the other (dry run), with the registration and without it in turns of a few
-hundred; every pod is proven mutated, or not. Registration, selectors and conditions are as rendered. Most of
-what is added is the API server's own work, so the same is measured for a server that decides nothing.
+One client creates pods one after the other (dry run). They take turns: one for our webhook, one for each
+rival, one for nobody, chosen by a label; every pod is proven mutated, or not. Registration, selectors and
+conditions are as rendered. Most of what is added is the API server's own work: calling anybody at all, and
+working in any change (it decodes the pod anew and runs its plug-ins again). So the same is measured for a
+server that decides nothing and says yes, sends the smallest patch there is, or sends the very patch of ours.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from itertools import chain
+from collections.abc import Callable
+from contextlib import closing
 
 import msgspec
 from tests.apiserver.hall import Hall
 from tests.rig.controlplane import ControlPlane
 
-from bench import cluster, creation, figures, planes, processes, samples, seeding
+from bench import cluster, creation, figures, planes, processes, rivals, samples, seeding
 from bench.connection import Connection
 from bench.creation import Door
-from bench.figures import Bar, Figure
+from bench.figures import Figure
 from bench.planes import Webhook
 from bench.pod import Json
 from bench.processes import Unavailable
@@ -28,24 +29,30 @@ from bench.rig import Rig
 from vestibule.core.native.admission import WEBHOOK_NAME
 
 NAME = "through the API server"
-ADDED, YES = "p50 added to a creation", "the same by a server that only says yes"
-PODS: dict[str, Callable[[int], bytes]] = {"plain": creation.plain, "large": creation.large}
+ADDED = "p50 added to a creation"
+LABELS = {
+    "ours": ADDED,
+    "same": "the same patch, by a server that decides nothing",
+    "least": "one annotation, by a server that decides nothing",
+    "yes": "no patch, by a server that only says yes",
+}
+NOBODY = "none"
+MUTATED = ("ours", "same")
+PODS: dict[str, Callable[..., bytes]] = {"plain": creation.plain, "large": creation.large}
 BARS = {("ours", "plain"): figures.ADDED}
 UNCONCERNED = "calls for pods that no rule can concern"
-START_LIMIT = 15.0
-"""Seconds until a server must listen."""
 TURN_LIMIT = 20.0
-"""Seconds until the API server must have noticed a registration, or its end."""
+"""Seconds until the API server must have noticed a registration."""
 WARM = 30
-"""Creations of each pod before those that count."""
+"""Creations of each kind before those that count."""
 EXCLUDED = ("legacy", "batch-*")
 OWN = "bench"
 """The namespace of the installation."""
 OUTSIDE = ("kube-system", "kube-node-lease", OWN, "legacy", "batch-nightly")
 """Namespaces that are out by these settings; their pods run as an account that asks for an identity."""
 
-Turns = list[list[float]]
-"""Milliseconds of the creations of each turn."""
+Times = dict[str, list[float]]
+"""Milliseconds of the creations of each webhook."""
 MIRROR: Json = {
     "metadata": {"name": "static", "annotations": {"kubernetes.io/config.mirror": "0"}},
     "spec": {"nodeName": "node-1", "containers": [{"name": "static", "image": "example.com/static:1"}]},
@@ -58,10 +65,8 @@ def measure(rig: Rig) -> list[Figure]:
             _populate(plane)
             exclude = {"namespaces": ["kube-system", "kube-node-lease", *EXCLUDED], "hostNetwork": True}
             stand = planes.hall(plane, OWN, exclude=exclude, webhook={"failurePolicy": "Fail"})
-            with planes.webhook(rig, stand) as webhook:
-                with _yes(rig, stand) as port:
-                    added = _added(rig, stand, webhook, port)
-                return [*added, _unconcerned(rig, stand, webhook)]
+            with planes.webhook(rig, stand, free=True) as webhook:
+                return [*_added(rig, stand, webhook), _unconcerned(rig, stand, webhook)]
     except planes.FAILURES as problem:
         why = processes.clean(str(problem))
         return [
@@ -70,79 +75,78 @@ def measure(rig: Rig) -> list[Figure]:
         ]
 
 
-@contextmanager
-def _yes(rig: Rig, stand: Hall) -> Iterator[int]:
-    """The port of a webhook that only says yes, with our certificate and on our core."""
-    port, tls = processes.free_port(), stand.folder / "tls"
-    command = processes.python("bench.yes_engine", str(port), str(tls / "tls.crt"), str(tls / "tls.key"))
-    with processes.running(command, rig.scratch / "yes.log", rig.split.server) as child:
-        processes.wait_until(child, lambda: processes.listens(port), START_LIMIT)
-        yield port
-
-
 def _populate(plane: ControlPlane) -> None:
     """Namespaces and accounts for the pods that are none of our business."""
     seeding.put(plane.etcd.port, map(cluster.namespace, ("legacy", "batch-nightly")))
     seeding.put(plane.etcd.port, [cluster.account("aws", namespace=name) for name in OUTSIDE])
 
 
-def _added(rig: Rig, stand: Hall, webhook: Webhook, yes: int) -> list[Figure]:
-    """Rounds of three turns: our webhook, one that only says yes, none."""
+def _added(rig: Rig, stand: Hall, webhook: Webhook) -> list[Figure]:
     door = creation.door(stand.plane)
-    turns: dict[str, dict[str, Turns]] = {who: {pod: [] for pod in PODS} for who in ("ours", "yes", "none")}
-    for _ in range(rig.lengths.turns):
-        stand.register(webhook.port)
-        _noticed(stand, door, called=True, mutated=True)
-        _turn(rig, door, turns["ours"], mutated=True)
-        stand.register(yes)
-        _noticed(stand, door, called=True, mutated=False)
-        _turn(rig, door, turns["yes"], mutated=False)
-        stand.plane.admin.delete(stand.configuration)
-        _noticed(stand, door, called=False, mutated=False)
-        _turn(rig, door, turns["none"], mutated=False)
-    return [
-        _difference(f"{label}, {pod} pod", BARS.get((who, pod)), turns[who][pod], turns["none"][pod])
-        for who, label in (("ours", ADDED), ("yes", YES))
-        for pod in PODS
-    ]
+    entry = stand.register(webhook.port)
+    stand.plane.admin.delete(stand.configuration)
+    found: list[Figure] = []
+    with closing(door.connection()) as connection:
+        for label, pod in PODS.items():
+            _called(stand, door, connection, pod, mutated=False)
+            patches = {"same": rivals.patch_for(door, connection, pod)}
+            patches["least"] = msgspec.json.encode(rivals.LEAST)
+            with rivals.undecided(rig, stand, patches) as port:
+                urls = {who: f"https://127.0.0.1:{port}/{who}" for who in LABELS}
+                urls["ours"] = entry["clientConfig"]["url"]
+                with rivals.registered(stand, entry, urls):
+                    for who in urls:
+                        mutated = who in MUTATED
+                        _called(stand, door, connection, pod, who=who, mutated=mutated)
+                    times = _turns(rig, door, connection, pod)
+            found += [_difference(who, label, times) for who in LABELS]
+    return found
 
 
-def _noticed(stand: Hall, door: Door, *, called: bool, mutated: bool) -> None:
-    """Until the API server has noticed that the registration changed. Raises Unavailable."""
-    request = door.create(creation.plain(0), dry=True)
+def _called(
+    stand: Hall,
+    door: Door,
+    connection: Connection,
+    pod: Callable[..., bytes],
+    *,
+    who: str = "",
+    mutated: bool,
+) -> None:
+    """Until the API server calls a webhook for this pod; nobody, if it names none. Raises Unavailable."""
+    request = door.create(pod(0, who=who), dry=True)
     deadline = time.perf_counter() + TURN_LIMIT
-    with closing(door.connection()) as connection:
-        while time.perf_counter() < deadline:
-            before = _calls(stand)
-            _ask(connection, request)
-            if (_calls(stand) > before, creation.mutated(connection.answer)) == (called, mutated):
-                return
-    raise Unavailable(f"registration not noticed in {TURN_LIMIT:g} s, want {called=}, {mutated=}")
+    while time.perf_counter() < deadline:
+        before = _calls(stand)
+        _ask(connection, request)
+        if (_calls(stand) > before, creation.mutated(connection.answer)) == (bool(who), mutated):
+            return
+    raise Unavailable(f"registration not noticed in {TURN_LIMIT:g} s, want {who=}, {mutated=}")
 
 
-def _turn(rig: Rig, door: Door, turns: dict[str, Turns], *, mutated: bool) -> None:
-    """Notes the milliseconds of each creation."""
-    with closing(door.connection()) as connection:
-        for label, made in PODS.items():
-            pods = [door.create(made(number), dry=True) for number in range(rig.lengths.creates)]
-            for pod in pods[:WARM]:
-                _ask(connection, pod)
-            found = []
-            for pod in pods:
-                found.append(_ask(connection, pod))
-                if creation.mutated(connection.answer) is not mutated:
-                    raise Unavailable(f"a pod in between is not {mutated=}")
-            turns[label].append(found)
+def _turns(rig: Rig, door: Door, connection: Connection, pod: Callable[..., bytes]) -> Times:
+    """Creations in turn, as many rounds as the lengths say."""
+    times: Times = {who: [] for who in (*LABELS, NOBODY)}
+    rounds = rig.lengths.turns * rig.lengths.creates
+    requests = {who: [door.create(pod(number, who=who), dry=True) for number in range(WARM)] for who in times}
+    for number in range(-WARM, rounds):
+        for who, made in requests.items():
+            took = _ask(connection, made[number % WARM])
+            if creation.mutated(connection.answer) is not (who in MUTATED):
+                raise Unavailable(f"a pod of {who} in between is not as it should be")
+            if number >= 0:
+                times[who].append(took)
+    return times
 
 
-def _difference(label: str, bar: Bar | None, with_us: Turns, without: Turns) -> Figure:
-    p50, bare = (statistics.median(chain.from_iterable(turns)) for turns in (with_us, without))
-    rounds = [statistics.median(a) - statistics.median(b) for a, b in zip(with_us, without, strict=True)]
-    count = sum(map(len, with_us))
-    note = f"{p50:.2f} with, {bare:.2f} without us, {count:,} dry-run creates each; "
-    note += f"rounds {min(rounds):.2f} to {max(rounds):.2f}"
-    print(f"  {label}: p50 {p50:.2f} ms with the webhook, {bare:.2f} ms without", flush=True)
-    return Figure(NAME, label, p50 - bare, "ms", bar, note, {"with": p50, "without": bare})
+def _difference(who: str, pod: str, times: Times) -> Figure:
+    p50, bare = statistics.median(times[who]), statistics.median(times[NOBODY])
+    low, without = (statistics.quantiles(times[one], n=10)[0] for one in (who, NOBODY))
+    label = f"{LABELS[who]}, {pod} pod"
+    note = f"{p50:.2f} with, {bare:.2f} without, {len(times[who]):,} dry-run creates each; "
+    note += f"p10 added {low - without:.2f}"
+    print(f"  {label}: {p50 - bare:.2f} ms", flush=True)
+    detail = {"with": p50, "without": bare, "p10 with": low, "p10 without": without}
+    return Figure(NAME, label, p50 - bare, "ms", BARS.get((who, pod)), note, detail)
 
 
 def _ask(connection: Connection, request: bytes) -> float:

@@ -3,18 +3,21 @@
 Errors and pods that passed without us are counted twice, by who creates the pods (every answer is looked at)
 and by the API server. The bar is for the time the API server spends on our webhook, as it measures it: the
 call, and the patch it applies. The whole creation is told beside it; on two cores that also run etcd and the
-loader it shows the API server's own pauses.
+loader it shows the API server's own pauses. Therefore the same is measured, for a fifth of the time each,
+with no webhook at all and with one that decides nothing and sends the same patch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from itertools import pairwise
 
 from tests.apiserver.hall import Hall
 
-from bench import creates, creation, figures, planes, processes, samples
+from bench import creates, creation, figures, planes, processes, rivals, samples
 from bench.creates import Tally
+from bench.creation import Door
 from bench.figures import Figure, Row
 from bench.planes import Webhook
 from bench.rig import Rig
@@ -38,12 +41,15 @@ def measure(rig: Rig) -> list[Figure]:
         ("pods without their identity", "", figures.NO_ERRORS),
         ("p99 of the webhook, as the API server counts", "ms", figures.WEBHOOK_P99),
         ("p99 of the whole creation", "ms", figures.WEBHOOK_P99),
+        ("p99 of the whole creation, no webhook", "ms", None),
+        ("p99 of the whole creation, same patch by a server that decides nothing", "ms", None),
     ]
     try:
         with planes.plane(rig, "endurance") as plane:
             stand = planes.hall(plane, webhook={"failurePolicy": "Fail"})
-            with planes.webhook(rig, stand) as webhook:
+            with planes.webhook(rig, stand, free=True) as webhook:
                 found = _measured(rig, stand, webhook)
+        found += _rivals(rig)
     except planes.FAILURES as problem:
         return figures.unfilled(NAME, rows, processes.clean(str(problem)))
     return figures.filled(NAME, rows, found)
@@ -75,6 +81,32 @@ def _measured(rig: Rig, stand: Hall, webhook: Webhook) -> list[tuple[float, str]
         (_quantile(0.99, counted) * 1_000, f"{within:.1%} within 5 ms; our memory {memory:.0f} MiB"),
         (tally.quantile(0.99), f"p50 {tally.quantile(0.5):.1f}, slowest {tally.quantile(1.0):.0f} ms"),
     ]
+
+
+def _rivals(rig: Rig) -> list[tuple[float, str]]:
+    """Nobody, then the server that decides nothing."""
+    found: list[tuple[float, str]] = []
+    seconds = rig.lengths.endurance / 5
+    with planes.plane(rig, "endurance-rivals") as plane:
+        stand = planes.hall(plane, webhook={"failurePolicy": "Fail"})
+        door = creation.door(plane)
+        found.append(_whole(door, seconds))
+        with closing(door.connection()) as connection:
+            patch = rivals.patch_for(door, connection, creation.plain)
+        with rivals.undecided(rig, stand, {"mutate": patch}) as port:
+            stand.register(port)
+            planes.wait_called(stand)
+            found.append(_whole(door, seconds))
+    return found
+
+
+def _whole(door: Door, seconds: float) -> tuple[float, str]:
+    creates.Stream(door, RATE, WARM).run(WARM, lambda _: None)
+    tally = creates.Stream(door, RATE, seconds).run(seconds, lambda _: None)
+    note = f"p50 {tally.quantile(0.5):.1f}, slowest {tally.quantile(1.0):.0f} ms in {seconds:g} s, "
+    note += f"{len(tally.failures)} failures"
+    print(f"  whole creation: p99 {tally.quantile(0.99):.1f} ms, {note}", flush=True)
+    return tally.quantile(0.99), note
 
 
 def _tell(tally: Tally) -> None:

@@ -1,8 +1,8 @@
 """``templates/_native.tpl``: the objects of ``core/native`` with holes where the values of a release go.
 
-What ``vestibule render`` prints and what the chart installs come from the same functions: they are called here
-with template expressions as names, and with numbers that stand for holes. Conditions are found by calling them
-once for each.
+What ``vestibule render`` prints and what the chart installs come from the same functions: they are called
+here with template expressions as names, and with numbers that stand for holes. Conditions are found by
+calling them once for each.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
-
 from scripts.charts import tree
 from scripts.charts.tree import Case
+
 from vestibule.core.kinds import config
 from vestibule.core.kinds.config import Settings
 from vestibule.core.native import install, operator
 
 Object = dict[str, Any]
-MADE: Final = "{{- /* Made by scripts/chart.py from src/vestibule/core/native; change the code there. */ -}}\n"
+MADE: Final = (
+    "{{- /* Made by scripts/chart.py from src/vestibule/core/native; change the code there. */ -}}\n"
+)
 _HOLES: Final = {
-    65_431: "{{ .port }}",
-    65_432: "{{ .metricsPort }}",
-    900_003: "{{ .leaveSeconds }}",
-    900_004: "{{ .replicas }}",
-    900_005: "{{ .timeoutSeconds }}",
+    65_431: "{{ int .port }}",
+    65_432: "{{ int .metricsPort }}",
+    900_003: "{{ int .leaveSeconds }}",
+    900_004: "{{ int .replicas }}",
+    900_005: "{{ int .timeoutSeconds }}",
 }
 """Numbers that no setting has, each for a hole."""
 _WEBHOOK: Final = {
@@ -129,10 +131,17 @@ def _defines() -> Iterator[str]:
             f"webhook.{called}", webhook.get(key), [Case(at, found.get(key)) for at, found in others]
         )
     yield from _own_certificate(base, cases)
+    needed = [Case(at, _definitions(install.objects(one))) for at, one in cases]
+    yield _define("webhook.crds", _yaml(_definitions(install.objects(base)), needed))
+    yield _define("operator.crds", _yaml(_definitions(operator.objects(base)), []))
     yield from _validations(base)
     yield from _operator(base, cases)
     defaults = msgspec.to_builtins(Settings())
     yield _define("defaults", json.dumps(defaults, indent=2, sort_keys=True, ensure_ascii=False))
+
+
+def _definitions(objects: list[Object]) -> list[str]:
+    return [one["metadata"]["name"] for one in objects if one["kind"] == "CustomResourceDefinition"]
 
 
 def _operator(base: Settings, cases: list[tuple[str, Settings]]) -> Iterator[str]:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
-
 from scripts import reference
 from scripts.charts.values import Settings, Values
+
 from vestibule.core.kinds import config, vocabulary
 
 Schema = dict[str, Any]
@@ -30,7 +30,9 @@ RANGES: Final[dict[str, Schema]] = {
     "settings.serving.graceSeconds": {"minimum": 0},
     "settings.serving.addr": {"pattern": "^.+:[0-9]+$"},
     "settings.serving.metricsAddr": {"pattern": "^(.+:[0-9]+)?$"},
-    "settings.exclude.namespaces": {"items": {"type": "string", "pattern": "^[a-z0-9*]([-a-z0-9*]*[a-z0-9*])?$"}},
+    "settings.exclude.namespaces": {
+        "items": {"type": "string", "pattern": "^[a-z0-9*]([-a-z0-9.*]*[a-z0-9*])?$"}
+    },
 }
 """What the types of the settings cannot say and a release should be told before its pods are."""
 

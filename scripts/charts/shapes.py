@@ -31,7 +31,9 @@ _SELECTOR: Final = _shape(
 )
 _ENV: Final = _each(name=_TEXT, value=_TEXT, valueFrom=_ANY)
 
-Resources = Annotated[dict[str, Any], Meta(extra_json_schema=_shape(requests=_QUANTITIES, limits=_QUANTITIES))]
+Resources = Annotated[
+    dict[str, Any], Meta(extra_json_schema=_shape(requests=_QUANTITIES, limits=_QUANTITIES))
+]
 Affinity = Annotated[
     dict[str, Any],
     Meta(extra_json_schema=_shape(nodeAffinity=_ANY, podAffinity=_ANY, podAntiAffinity=_ANY)),
@@ -81,7 +83,12 @@ Mounts = Annotated[
     tuple[Any, ...],
     Meta(
         extra_json_schema=_each(
-            name=_TEXT, mountPath=_TEXT, subPath=_TEXT, subPathExpr=_TEXT, readOnly=_YES, mountPropagation=_TEXT
+            name=_TEXT,
+            mountPath=_TEXT,
+            subPath=_TEXT,
+            subPathExpr=_TEXT,
+            readOnly=_YES,
+            mountPropagation=_TEXT,
         )
     ),
 ]

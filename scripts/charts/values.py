@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
-
 from scripts.charts import shapes
+
 from vestibule.core.kinds import config
 from vestibule.core.kinds.section import Section
 
@@ -261,7 +261,7 @@ class Values(Section, frozen=True):
     annotations: Labels = _none
     """Annotations of every object."""
     settings: Settings = Settings()  # type: ignore[valid-type]
-    """The settings file of the webhook: vocabularies, clouds, exclusions, see the reference of the settings."""
+    """The settings file of the webhook: vocabularies, clouds, exclusions. See the reference of settings."""
     webhook: Webhook = Webhook()
     """The webhook and its registration."""
     certificate: Certificate = Certificate()
@@ -295,8 +295,8 @@ class Values(Section, frozen=True):
     pod_annotations: Labels = _none
     """Annotations of the pods."""
     pod_security_context: shapes.PodSecurity = _none
-    """What differs from the restricted one; ``null`` leaves a field out, as OpenShift wants for ``runAsUser``,
-    ``runAsGroup`` and ``fsGroup``."""
+    """What differs from the restricted one; ``null`` leaves a field out, as OpenShift wants for
+    ``runAsUser``, ``runAsGroup`` and ``fsGroup``."""
     revision_history_limit: Some = 10
     """Old ReplicaSets that are kept."""
     extra_env: shapes.Environment = ()

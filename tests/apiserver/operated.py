@@ -73,7 +73,8 @@ class Operated:
         self.plane, self.folder, self.name = plane, folder, name
         self.admin = plane.admin
         self.port = free_port()
-        data = {**settings, "install": {"name": name, "namespace": name, "image": IMAGE}}
+        own = {"name": name, "namespace": name, "image": IMAGE}
+        data = {**settings, "install": {**settings.get("install", {}), **own}}
         self.settings = config.parse(data, "operated")
         self.operators: list[Running] = []
         self.webhook: Running | None = None
@@ -148,7 +149,7 @@ class Operated:
             return at("priorityclasses", name=meta["name"], api="scheduling.k8s.io/v1")
         return path_of({"kind": kind, "metadata": meta})
 
-    def serve(self, host: str = "127.0.0.1") -> None:
+    def serve(self, host: str = "127.0.0.1", *flags: str) -> None:
         """A kubelet's part: once the Deployment and what it mounts are there, the webhook runs."""
         deployment = self.admin.wait(self.where("Deployment"))
         pod = deployment["spec"]["template"]["spec"]
@@ -171,7 +172,7 @@ class Operated:
             *arguments,
             *("--kubeconfig", str(self.login(self.name)), "--addr", f"{host}:{self.port}"),
             *("--metrics-addr", f"127.0.0.1:{free_port()}"),
-            *("--tls-cert", str(tls / "tls.crt"), "--tls-key", str(tls / "tls.key")),
+            *("--tls-cert", str(tls / "tls.crt"), "--tls-key", str(tls / "tls.key"), *flags),
         )
 
     def refresh(self) -> str:

@@ -24,8 +24,9 @@ from vestibule.adapters.cluster import kubeconfig
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.guests import Guests
 from vestibule.apps.operator.hosted import identity, teardown, webhooks
-from vestibule.apps.operator.hosted.certificates import kubeconfig_text
-from vestibule.apps.operator.hosted.reconciler import MANAGER, Parts, Reconciler
+from vestibule.apps.operator.hosted.certificates import by_certificate, kubeconfig_text
+from vestibule.apps.operator.hosted.reconciler import Parts, Reconciler
+from vestibule.apps.operator.hosted.surroundings import MANAGER
 from vestibule.apps.operator.runtime.apply import Applier
 from vestibule.apps.operator.runtime.controller import Controller
 from vestibule.apps.operator.runtime.events import Events
@@ -111,7 +112,7 @@ class Asked:
         signer = Pair(*(text(secrets["cluster-signer-ca"], key) for key in ("ca.crt", "ca.key")))
         wanted = profile.Profile("admin", organizations=("system:masters",), usages=("clientAuth",))
         pair = profile.issue(signer, wanted, self.now)
-        said = kubeconfig_text(self.server, text(secrets["root-ca"], "ca.crt"), pair)
+        said = kubeconfig_text(self.server, text(secrets["root-ca"], "ca.crt"), by_certificate(pair))
         secret = {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -251,7 +252,7 @@ def test_up_in_order_steady_through_the_guests_death_and_down(
     assert asked.look() == [Done(forget=True)]
     assert asked.admin.get(asked.path).status == 404
     assert guest.admin.get(REGISTRATION).status == 404
-    assert asked.admin.get(at("secrets", asked.namespace, identity.CA_SECRET)).status == 404
+    assert asked.admin.get(at("secrets", asked.namespace, f"{webhooks.OURS}-ca")).status == 404
     assert guest.admin.get(at("namespaces", name=identity.GUEST_NAMESPACE)).status == 200
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.operated import Operated, operated
+from tests.apiserver.operated import API, Operated, operated
+from tests.apiserver.witness import AWS
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
@@ -37,9 +38,15 @@ def granted(stand: Operated) -> Used:
         (resource, verb)
         for rule in rules
         if rule not in held
-        for resource in rule["resources"]
+        for resource in rule.get("resources", ())
         for verb in rule["verbs"]
     }
+
+
+def held(stand: Operated) -> Used:
+    """What it holds to grant it, and what its auditor reads with."""
+    rules = operator.held(stand.settings)
+    return {(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
 
 
 def used(stand: Operated) -> tuple[Used, Used]:
@@ -110,6 +117,28 @@ def sandboxes(stand: Operated) -> str:
     return namespace
 
 
+def missed(stand: Operated) -> None:
+    """A workload whose pod is there before the webhook is."""
+    namespace = stand.plane.namespace("early")
+    labels = {"app": "early"}
+    template = {
+        "metadata": {"labels": labels, "annotations": AWS},
+        "spec": {"containers": [{"name": "a", "image": "a"}]},
+    }
+    thing = {
+        "metadata": {"name": "early"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    }
+    stand.admin.create(at("deployments", namespace, api="apps/v1"), thing).object  # noqa: B018 - raises
+    process.wait("its pod", lambda: bool(stand.admin.list(at("pods", namespace))), 30)
+
+
+def issuer(stand: Operated, folder: Path) -> None:
+    """An issuer that is published in a directory."""
+    thing = {"metadata": {"name": stand.name}, "spec": {"to": f"dir:{folder / 'issuer'}"}}
+    stand.admin.create(at("publishedissuers", api=API), thing).object  # noqa: B018 - raises
+
+
 def accepted(found: Json) -> bool:
     """Whether the operator has written about a KataConfig or an OSCWebhookConfig."""
     told = found.get("status", {}).get("conditions", [])
@@ -120,10 +149,13 @@ def accepted(found: Json) -> bool:
 def test_granted_is_used_and_used_is_granted(private_control_plane: Planes, tmp_path: Path) -> None:
     plane = private_control_plane()
     cert_manager(plane)
-    with operated(plane, tmp_path) as stand:
+    with operated(plane, tmp_path, install={"evictions": True}) as stand:
         admin = stand.admin
+        missed(stand)
+        issuer(stand, tmp_path)
         switched = {"sandbox": {"enabled": True}}
-        stand.ask(settings=switched, finalCheck="Warn")
+        repair = {"mode": "DryRun", "perMinute": 600}
+        stand.ask(settings=switched, finalCheck="Warn", audit={"interval": "2s", "repair": repair})
         stand.start()
         stand.serve()
         stand.wait("Available", "True")
@@ -133,6 +165,7 @@ def test_granted_is_used_and_used_is_granted(private_control_plane: Planes, tmp_
         admin.wait(role)
         admin.wait(at("kataconfigs", name="k", api=KATA), accepted)
         admin.wait(at("oscwebhookconfigs", name="r", api=RULES), accepted)
+        stand.wait("RepairWorks", "True", "DryRun")
         # another certificate, whose keeper this test plays; our own Secret goes
         stand.ask(certificate={"mode": "cert-manager"}, guard="Off")
         secret = stand.where("Secret", f"{stand.name}-tls")
@@ -163,4 +196,4 @@ def test_granted_is_used_and_used_is_granted(private_control_plane: Planes, tmp_
         process.wait("all verbs", lambda: not wanted - used(stand)[0], 15)
         done, refused = used(stand)
         assert refused == set()
-        assert done <= wanted | {("configmaps", "get")}  # initdata is read with what is held
+        assert done <= wanted | held(stand)

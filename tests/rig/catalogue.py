@@ -30,7 +30,16 @@ class Binary(NamedTuple):
 
     @property
     def link_flags(self) -> str:
-        """No symbol tables (a third of the size); Kubernetes learns its version only here."""
+        """No symbol tables (a third of the size); Kubernetes learns its version only here, Helm also that of
+        the cluster it takes for granted."""
+        if self.name == "helm":
+            told = {"internal/version.version": self.version}
+            for package in ("pkg/chartutil", "pkg/lint/rules"):
+                told |= {
+                    f"{package}.k8sVersionMajor": NEW.split(".", maxsplit=1)[0][1:],
+                    f"{package}.k8sVersionMinor": NEW.split(".")[1],
+                }
+            return " ".join(["-s -w", *(f"-X helm.sh/helm/v3/{key}={value}" for key, value in told.items())])
         if not self.package.startswith("k8s.io/"):
             return "-s -w"
         major, minor, _ = self.version.removeprefix("v").split(".")

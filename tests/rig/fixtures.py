@@ -30,7 +30,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Builds what is missing when a collected test needs the rig, and shows how far it is."""
     if session.config.option.collectonly:
         return
-    if not any(FIXTURES & set(getattr(item, "fixturenames", ())) for item in session.items):
+    asked = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    names = [
+        *(catalogue.BINARIES[VERSION] if FIXTURES & asked else ()),
+        *([catalogue.HELM.name] if catalogue.HELM.name in asked else ()),
+    ]
+    if not names:
         return
     capture = session.config.pluginmanager.getplugin("capturemanager")
 
@@ -39,7 +44,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             build.say(text)
 
     try:
-        build.ensure(list(catalogue.BINARIES[VERSION]), VERSION, tell)
+        build.ensure(names, VERSION, tell)
     except toolchain.CannotBuild as error:
         raise pytest.UsageError(f"the rig cannot be built: {error}") from error
 
@@ -81,6 +86,12 @@ def control_plane(
     yield plane
     plane.stop()
     folder.leave()
+
+
+@pytest.fixture(scope="session")
+def helm() -> Path:
+    """The program; built when a test asks for it."""
+    return build.ensure([catalogue.HELM.name])[catalogue.HELM.name]
 
 
 @pytest.fixture(scope="session")

@@ -51,7 +51,7 @@ def test_the_locked_go_is_new_enough_for_every_module() -> None:
         if (found := re.search(r"^go (\S+)$", path.read_text(), re.MULTILINE))
     ]
 
-    assert len(wanted) == 5
+    assert len(wanted) == 6
     assert max(wanted) <= tuple(map(int, locked[1].split(".")))
 
 

@@ -320,7 +320,7 @@ metadata:
     app.kubernetes.io/instance: '{{ .name }}'
     app.kubernetes.io/managed-by: vestibule
 spec:
-  replicas: {{ .replicas }}
+  replicas: {{ int .replicas }}
   selector:
     matchLabels:
       app.kubernetes.io/name: vestibule
@@ -351,11 +351,11 @@ spec:
                   fieldPath: metadata.namespace
           ports:
             - name: https
-              containerPort: {{ .port }}
+              containerPort: {{ int .port }}
               protocol: TCP
             {{- if .metrics }}
             - name: metrics
-              containerPort: {{ .metricsPort }}
+              containerPort: {{ int .metricsPort }}
               protocol: TCP
             {{- end }}
           livenessProbe:
@@ -438,7 +438,7 @@ spec:
         seccompProfile:
           type: RuntimeDefault
       serviceAccountName: '{{ .name }}'
-      terminationGracePeriodSeconds: {{ .leaveSeconds }}
+      terminationGracePeriodSeconds: {{ int .leaveSeconds }}
       topologySpreadConstraints:
         - maxSkew: 1
           topologyKey: kubernetes.io/hostname
@@ -509,7 +509,7 @@ spec:
       protocol: TCP
     {{- if .metrics }}
     - name: metrics
-      port: {{ .metricsPort }}
+      port: {{ int .metricsPort }}
       targetPort: metrics
       protocol: TCP
     {{- end }}
@@ -640,7 +640,7 @@ webhooks:
     {{- else }}
     sideEffects: NoneOnDryRun
     {{- end }}
-    timeoutSeconds: {{ .timeoutSeconds }}
+    timeoutSeconds: {{ int .timeoutSeconds }}
 {{- end -}}
 
 {{- define "vestibule.native.webhook.validating" -}}
@@ -690,7 +690,7 @@ webhooks:
           - oscwebhookconfigs
         scope: Cluster
     sideEffects: None
-    timeoutSeconds: {{ .timeoutSeconds }}
+    timeoutSeconds: {{ int .timeoutSeconds }}
 {{- end }}
 {{- end -}}
 
@@ -840,6 +840,26 @@ secret: '{{ .name }}-tls'
 validatingConfiguration: '{{ .name }}'
 {{- end }}
 webhookConfiguration: '{{ .name }}'
+{{- end -}}
+
+{{- define "vestibule.native.webhook.crds" -}}
+{{- if .identityPolicies }}
+- identitypolicies.vestibule.dev
+{{- end }}
+{{- if .sandbox }}
+- kataconfigs.kataconfiguration.openshift.io
+{{- end }}
+{{- if .sandbox }}
+- oscwebhookconfigs.kataconfiguration.openshift.io
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.operator.crds" -}}
+- vestibulewebhooks.vestibule.dev
+- identitypolicies.vestibule.dev
+- publishedissuers.vestibule.dev
+- kataconfigs.kataconfiguration.openshift.io
+- oscwebhookconfigs.kataconfiguration.openshift.io
 {{- end -}}
 
 {{- define "vestibule.native.final.cwii" -}}
@@ -1027,6 +1047,37 @@ rules:
       - patch
     resourceNames:
       - '{{ .name }}-initdata'
+  - apiGroups:
+      - ''
+    resources:
+      - pods
+    verbs:
+      - list
+  - apiGroups:
+      - events.k8s.io
+    resources:
+      - events
+    verbs:
+      - create
+  - apiGroups:
+      - vestibule.dev
+    resources:
+      - publishedissuers
+    verbs:
+      - get
+      - list
+      - watch
+  - apiGroups:
+      - vestibule.dev
+    resources:
+      - publishedissuers/status
+    verbs:
+      - patch
+  - nonResourceURLs:
+      - /.well-known/openid-configuration
+      - /openid/v1/jwks
+    verbs:
+      - get
   - apiGroups:
       - ''
     resources:
@@ -1430,6 +1481,8 @@ spec:
     "evictions": false,
     "finalCheck": "off",
     "guard": true,
+    "hosted": false,
+    "hostedNamespaces": [],
     "image": "vestibule:latest",
     "memory": "128Mi",
     "name": "vestibule",

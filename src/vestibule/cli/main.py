@@ -24,6 +24,7 @@ _COMMANDS: Final = {
     "explain": "Say what a pod gets, from which annotation on which object, and why not.",
     "lint": "Find what is wrong with manifests before a cluster does.",
     "doctor": "Find out why a pod has no identity: issuer, token, clock, webhook, pods.",
+    "audit": "List pods that the webhook missed, and why; evict them if you wish.",
     "migrate": "Say what changes for a cluster that uses another identity webhook.",
     "initdata": "Build and check the initdata of confidential pods.",
     "render": "Print what a cluster needs to run the webhook.",

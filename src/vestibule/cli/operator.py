@@ -52,6 +52,12 @@ One object asks for the webhook:
     help="Look after this VestibuleWebhook alone; can be given several times.",
 )
 @click.option(
+    "--issuers/--no-issuers",
+    default=True,
+    show_default=True,
+    help="Look after PublishedIssuers; one operator of a cluster is enough.",
+)
+@click.option(
     "--leader-elect/--no-leader-elect",
     default=True,
     show_default=True,
@@ -63,6 +69,14 @@ One object asks for the webhook:
     default="0.0.0.0:8080",
     show_default=True,
     help="Where /metrics, /healthz and /readyz are served in plain HTTP; empty: nowhere.",
+)
+@click.option("--hosted", is_flag=True, help="Look after HostedWebhooks beside hosted control planes, too.")
+@click.option(
+    "--hosted-namespace",
+    "hosted_namespaces",
+    multiple=True,
+    metavar="NAME",
+    help="With --hosted: only in this namespace; can be given several times.",
 )
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Objects looked at at once."
@@ -87,9 +101,12 @@ def command(
     namespace: str,
     image: str,
     only: tuple[str, ...],
+    issuers: bool,
     leader_elect: bool,
     lease: str,
     metrics_addr: str,
+    hosted: bool,
+    hosted_namespaces: tuple[str, ...],
     workers: int,
     resync: float,
     log_level: str,
@@ -106,8 +123,11 @@ def command(
         lease=lease if leader_elect else "",
         metrics_addr=metrics_addr,
         only=frozenset(only),
+        issuers=issuers,
         workers=workers,
         resync=resync,
+        hosted=hosted,
+        hosted_namespaces=hosted_namespaces,
     )
     app.run(app.App(client, wanted), log_level, ready=_announce)
 

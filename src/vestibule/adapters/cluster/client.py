@@ -47,10 +47,13 @@ class Client:
     """Speaks to one API server; to be closed."""
 
     def __init__(self, access: Access, *, timeout: float = 10.0, connections: int = 32) -> None:
+        """``connections`` are for calls; streams have others, as many as there are, or a process with many
+        watches would have none left to call with."""
         self._access = access
         self._timeout = timeout
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
+        self._streams: aiohttp.ClientSession | None = None
 
     @property
     def access(self) -> Access:
@@ -62,22 +65,28 @@ class Client:
         """The namespace we are at home in."""
         return self._access.namespace
 
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self._connections, ssl=self._access.tls or False),
-                headers={"User-Agent": _AGENT, "Accept": "application/json"},
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=5),
-                auto_decompress=True,
-                read_bufsize=256 * 1024,
-            )
+    def _open(self, *, stream: bool) -> aiohttp.ClientSession:
+        if stream:
+            self._streams = self._streams or self._made(0)
+            return self._streams
+        self._session = self._session or self._made(self._connections)
         return self._session
+
+    def _made(self, limit: int) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=limit, ssl=self._access.tls or False),
+            headers={"User-Agent": _AGENT, "Accept": "application/json"},
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=5),
+            auto_decompress=True,
+            read_bufsize=256 * 1024,
+        )
 
     async def close(self) -> None:
         """Close every connection."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        sessions, self._session, self._streams = (self._session, self._streams), None, None
+        for one in sessions:
+            if one is not None:
+                await one.close()
 
     async def send(self, call: Call) -> Answer:
         """The answer, whatever its status, after such retries as are safe.
@@ -126,7 +135,7 @@ class Client:
             return Answer(response.status, body, _seconds(response.headers.get("Retry-After")))
 
     @contextlib.asynccontextmanager
-    async def _request(self, call: Call) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _request(self, call: Call, *, stream: bool = False) -> AsyncIterator[aiohttp.ClientResponse]:
         access = self._access
         headers = {}
         authorization = await access.credential.authorization()
@@ -141,7 +150,7 @@ class Client:
             more["proxy"] = access.proxy
         from yarl import URL  # noqa: PLC0415 - comes with aiohttp; paths are encoded already
 
-        async with self._open().request(
+        async with self._open(stream=stream).request(
             call.method,
             URL(access.server + call.path, encoded=True),
             data=call.body or None,
@@ -164,7 +173,7 @@ class Client:
         try:
             async with contextlib.AsyncExitStack() as held:
                 async with asyncio.timeout(self._timeout):
-                    response = await held.enter_async_context(self._request(call))
+                    response = await held.enter_async_context(self._request(call, stream=True))
                     if response.status != 200:
                         raise_for(Answer(response.status, await response.read()), "watch")
                 heard = now()

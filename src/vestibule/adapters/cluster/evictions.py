@@ -63,6 +63,10 @@ class Evictions:
         """What could be mended now, in place of what was offered before."""
         self._waiting = [one for one in entries if not repair.eligible(one, jobs=jobs)]
 
+    def pass_over(self, entry: Entry) -> None:
+        """Leave the pods of this one's workload as they are."""
+        self._waiting = [one for one in self._waiting if _uid(one) != _uid(entry)]
+
     @property
     def left(self) -> int:
         """Pods that wait for their turn, or for their replacement."""

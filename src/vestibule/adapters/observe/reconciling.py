@@ -87,6 +87,10 @@ class Reconciling(Collector):
             "vestibule_operator_leading", "1 when this process leads.", value=self.leading()
         )
 
+    def beside(self, collector: Collector) -> None:
+        """Show another collector's metrics, too."""
+        self._registry.register(collector)
+
     def render(self) -> bytes:
         """The exposition text."""
         return generate_latest(self._registry)

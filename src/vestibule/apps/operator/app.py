@@ -21,6 +21,8 @@ from vestibule.adapters.observe import logs
 from vestibule.adapters.observe.reconciling import Reconciling
 from vestibule.adapters.serving.health import Health
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Server
+from vestibule.apps.operator import beside as besides
+from vestibule.apps.operator.hosted import wiring as hosted
 from vestibule.apps.operator.runtime import difference, leader
 from vestibule.apps.operator.runtime.apply import Applier
 from vestibule.apps.operator.runtime.controller import RESYNC_SECONDS, Controller
@@ -31,6 +33,7 @@ from vestibule.apps.operator.runtime.workqueue import Queue
 from vestibule.apps.operator.sandbox import reconciler as sandboxes
 from vestibule.apps.operator.standalone import reconciler as installations
 from vestibule.core.kinds import gvk, text
+from vestibule.core.kinds.hosted import HOSTED_WEBHOOK
 from vestibule.core.native import kinds
 
 logger = logging.getLogger(__name__)
@@ -52,8 +55,14 @@ class Options(NamedTuple):
     metrics_addr: str = "0.0.0.0:8080"
     only: frozenset[str] = frozenset()
     """Names of the objects that this operator is for; empty: all."""
+    issuers: bool = True
+    """Whether PublishedIssuers are looked after; one operator of a cluster is enough."""
     workers: int = 4
     resync: float = RESYNC_SECONDS
+    hosted: bool = False
+    """Whether HostedWebhooks are looked after."""
+    hosted_namespaces: tuple[str, ...] = ()
+    """Where; empty: everywhere."""
 
 
 def _now() -> datetime.datetime:
@@ -70,6 +79,7 @@ class App:
         self._options = options
         self._now = now
         self.metrics = Reconciling()
+        self._numbers = besides.Numbers(self.metrics)
         self._elector = (
             Elector(client, options.namespace, options.lease, options.identity, retry_seconds=_RETRY_SECONDS)
             if options.lease
@@ -177,6 +187,13 @@ class App:
             Controller("sandboxes", statuses, other, self.metrics, resync=options.resync),
         ]
         self._watches = [watches, beside]
+        for made, listening in self._besides(events):
+            controllers.append(made)
+            self._watches.append(listening)
+        planes = self._hosted(applier, events) if options.hosted else None
+        if planes is not None:
+            controllers.append(planes.controller)
+            self._watches.append(planes.watches)
         try:
             async with asyncio.TaskGroup() as group:
                 for controller in controllers:
@@ -186,6 +203,46 @@ class App:
                     group.create_task(one.run(), name="watches")
         finally:
             self._watches = []
+            if planes is not None:
+                await planes.close()
+
+    def _hosted(self, applier: Applier, events: Events) -> hosted.Wired:
+        """The controller of HostedWebhooks."""
+        options, kind = self._options, HOSTED_WEBHOOK.kind
+        return hosted.wire(
+            hosted.Parts(
+                self._client,
+                self._pen,
+                applier,
+                events,
+                self._fence,
+                self.metrics,
+                lambda key, conditions: self.metrics.show(kind, key, conditions),
+                self._now,
+                options.image,
+                options.namespace,
+                options.hosted_namespaces,
+                options.workers,
+                options.resync,
+            )
+        )
+
+    def _besides(self, events: Events) -> list[tuple[Controller[str], Watches[str]]]:
+        """The auditor, and the issuer where it is ours."""
+        options = self._options
+        parts = besides.Parts(
+            self._client,
+            self._pen,
+            events,
+            self.metrics,
+            self._numbers,
+            options.namespace,
+            self._ours,
+            lambda: self._fence.leading,
+            self._now,
+            options.resync,
+        )
+        return [besides.auditor(parts), *([besides.issuer(parts)] if options.issuers else [])]
 
     def _ours(self, name: str) -> bool:
         return not self._options.only or name in self._options.only
@@ -200,11 +257,7 @@ class App:
 
     def _shown(self, name: str, conditions: list[Object]) -> None:
         """Show the conditions of an installation as metrics."""
-        shown = self.metrics.conditions
-        for key in [key for key in shown if key[:2] == (gvk.VESTIBULE_WEBHOOK.kind, name)]:
-            del shown[key]
-        for one in conditions:
-            shown[gvk.VESTIBULE_WEBHOOK.kind, name, str(one["type"])] = one["status"] == "True"
+        self.metrics.show(gvk.VESTIBULE_WEBHOOK.kind, name, conditions)
 
     def _concerning(self, known: Callable[[], Watches[str]]) -> list[Watch[str]]:
         """Everything whose change concerns an installation."""

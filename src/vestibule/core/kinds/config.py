@@ -143,6 +143,11 @@ class Install(Section, frozen=True):
     evictions: bool = False
     """Let the operator evict pods that missed the webhook, where an object asks for it; for ``render
     --operator`` alone."""
+    hosted: bool = False
+    """Let the operator look after HostedWebhooks: it may then read and write Secrets where control planes
+    are; for ``render --operator`` alone."""
+    hosted_namespaces: tuple[str, ...] = ()
+    """The namespaces in which it does; empty: all. Each must exist."""
     settings: str = ""
     """Name of a ConfigMap with ``settings.json`` to mount; empty: one is made from the current settings."""
 

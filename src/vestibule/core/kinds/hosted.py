@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from vestibule import errors
+from vestibule.core.kinds import text
 from vestibule.core.kinds.gvk import Kind
 
 HOSTED_WEBHOOK: Final = Kind("vestibule.dev", "v1alpha1", "HostedWebhook", "hostedwebhooks")
@@ -53,14 +54,24 @@ class Hosted(_Part, frozen=True):
     server: str = ""
     """Address of the guest's API server for the operator and the webhook, where the one in the kubeconfig,
     or the control plane's Service, is of no use to them."""
+    credential: Literal["token", "certificate"] = "token"
+    """Who the webhook is in the guest: by a token that is asked for there and renewed, or by a client
+    certificate of the guest's signer, whose Secret must then be readable. Static pods have a certificate."""
+    abandon_after: str = "10m"
+    """How long a guest may stay silent before a deletion goes on without cleaning it; an upgrade of a single
+    replica takes less than ten minutes."""
     paused: bool = False
     """Look, and write nothing but the status."""
 
 
 def parse(obj: dict[str, Any]) -> Hosted:
     """What an object asks for; raises InvalidInput."""
+    place = f"HostedWebhook {(obj.get('metadata') or {}).get('name', '')}"
     try:
-        return msgspec.convert(obj.get("spec") or {}, Hosted)
+        found = msgspec.convert(obj.get("spec") or {}, Hosted)
     except msgspec.ValidationError as error:
-        name = (obj.get("metadata") or {}).get("name", "")
-        raise errors.InvalidInput(errors.Problem(f"HostedWebhook {name}", "spec", str(error))) from error
+        raise errors.InvalidInput(errors.Problem(place, "spec", str(error))) from error
+    if text.duration(found.abandon_after) is None:
+        wrong = f"is {found.abandon_after!r}, want a duration such as 10m"
+        raise errors.InvalidInput(errors.Problem(place, "spec.abandonAfter", wrong))
+    return found

@@ -15,7 +15,8 @@ import msgspec
 from vestibule.core.kinds import gvk
 from vestibule.core.kinds.config import Settings
 from vestibule.core.kinds.gvk import Kind
-from vestibule.core.native import crds, install, kinds, rbac, sandboxes
+from vestibule.core.native import crds, hostedrights, install, kinds, rbac, sandboxes
+from vestibule.core.oidc import discovery
 
 Object = dict[str, Any]
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
@@ -36,15 +37,25 @@ def objects(settings: Settings) -> list[Object]:
         _namespace(namespace),
         crds.webhook(),
         crds.identity_policy(),
+        crds.published_issuer(),
         *crds.sandboxes(),
+        *([crds.hosted_webhook()] if settings.install.hosted else []),
         _object("v1", "ServiceAccount", own, namespace, automountServiceAccountToken=False),
         *_bound("ClusterRole", "", cluster_rules(settings), subject),
         *_bound("Role", namespace, near_rules(settings), subject),
         *_bound("Role", "default", event_rules(), subject),
+        *_hosted(settings, subject),
         _object("coordination.k8s.io/v1", "Lease", own, namespace),
         _deployment(settings),
     ]
     return [_labelled(one, own) for one in made]
+
+
+def _hosted(settings: Settings, subject: Object) -> list[Object]:
+    """What it may do beside hosted control planes, where that is asked for."""
+    if not settings.install.hosted:
+        return []
+    return hostedrights.objects(f"{name(settings)}-hosted", subject, settings.install.hosted_namespaces)
 
 
 def cluster_rules(settings: Settings) -> list[Object]:
@@ -61,12 +72,30 @@ def cluster_rules(settings: Settings) -> list[Object]:
         *_rules([gvk.KATA_CONFIG, gvk.OSC_WEBHOOK_CONFIG, gvk.RUNTIME_CLASS], _SEEN),
         _rule([gvk.KATA_CONFIG, gvk.OSC_WEBHOOK_CONFIG], ["patch"], sub="status"),
         *_rules(list(kinds.RIGHTS), _KEPT, [f"{base}-initdata"]),
+        *audit_rules(settings),
+        *issuer_rules(),
         *held(settings),
     ]
 
 
+def audit_rules(settings: Settings) -> list[Object]:
+    """What the auditor needs besides what the webhook reads, which is held: pods are listed, and their
+    workloads are told; evicted they are only where that is wanted."""
+    evict = [_rule([gvk.POD], ["create"], sub="eviction")] if settings.install.evictions else []
+    return [_rule([gvk.POD], ["list"]), *event_rules(), *evict]
+
+
+def issuer_rules() -> list[Object]:
+    """What it takes to keep an issuer published: its objects, and what the API server itself publishes."""
+    return [
+        _rule([gvk.PUBLISHED_ISSUER], ["get", *_SEEN]),
+        _rule([gvk.PUBLISHED_ISSUER], ["patch"], sub="status"),
+        {"nonResourceURLs": [discovery.PATH, discovery.KEYS_PATH], "verbs": ["get"]},
+    ]
+
+
 def held(settings: Settings) -> list[Object]:
-    """What it grants to the webhook, whatever that comes to ask for; it makes no use of it."""
+    """What it grants to the webhook, whatever that comes to ask for; its auditor reads with it, too."""
     whole = _everything(settings)
     initdata = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
     return [*rbac.rules(whole), initdata]
@@ -158,6 +187,8 @@ def _deployment(settings: Settings) -> Object:
             f"--only={settings.install.name}",
             f"--lease={own}",
             "--metrics-addr=0.0.0.0:8080",
+            *(["--hosted"] if settings.install.hosted else []),
+            *(f"--hosted-namespace={one}" for one in settings.install.hosted_namespaces),
         ],
         "env": [
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},

@@ -1,4 +1,4 @@
-"""Who the webhook is in the guest: a token of its own ServiceAccount there, in a Secret beside the API server.
+"""Who the webhook is in the guest: a token of its own ServiceAccount there, in a Secret beside it.
 
 It is asked for in the guest, bound to the account, and renewed with a third of its life left; the webhook
 reads the file again. Who deletes the account takes it away. No key of the guest is needed.

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from vestibule.core.kinds import gvk
+from vestibule.core.kinds import controlplanes, gvk
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.native import kinds
 
-_CONTROL_PLANE: Final = "controlplane.cluster.x-k8s.io"
 CONTROL_PLANES: Final[dict[str, Kind]] = {
-    "hypershift": Kind("hypershift.openshift.io", "v1beta1", "HostedControlPlane", "hostedcontrolplanes"),
-    "kamaji": Kind("kamaji.clastix.io", "v1alpha1", "TenantControlPlane", "tenantcontrolplanes"),
-    "k0smotron": Kind("k0smotron.io", "v1beta2", "Cluster", "clusters"),
-    "clusterapi": Kind("cluster.x-k8s.io", "v1beta1", "Cluster", "clusters"),
-    "vcluster": gvk.STATEFUL_SET,
+    "hypershift": controlplanes.HYPERSHIFT,
+    "kamaji": controlplanes.KAMAJI,
+    "k0smotron": controlplanes.K0SMOTRON,
+    "clusterapi": controlplanes.CLUSTER_API,
+    "vcluster": controlplanes.VCLUSTER,
     "kubeconfig": kinds.SECRET,
 }
 """The object of a control plane, by flavour."""
-OWNERS: Final = (
-    Kind(_CONTROL_PLANE, "v1alpha1", "KamajiControlPlane", "kamajicontrolplanes"),
-    Kind(_CONTROL_PLANE, "v1beta1", "KubeadmControlPlane", "kubeadmcontrolplanes"),
-)
+OWNERS: Final[dict[str, Kind]] = {
+    kind.kind: kind for kind in (controlplanes.KAMAJI_OWNER, controlplanes.KUBEADM)
+}
+"""Objects that hold one, by their kind."""
 LEASE: Final = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 _MORE: Final = {
-    (kind.api_version, kind.kind): kind for kind in (gvk.NAMESPACE, LEASE, *CONTROL_PLANES.values(), *OWNERS)
+    (kind.api_version, kind.kind): kind
+    for kind in (gvk.NAMESPACE, LEASE, *CONTROL_PLANES.values(), *OWNERS.values())
 }
 
 

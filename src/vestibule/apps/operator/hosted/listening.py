@@ -23,6 +23,31 @@ _SECONDS: Final = (240, 300)
 MOST: Final = 1000
 
 
+class _Ear(Wholes):
+    """Tells, too, when the guest is not heard any more, and when it is again."""
+
+    def __init__(self, client: Client, owner: str, tell: Callable[[], None]) -> None:
+        def told(change: str, kind: Kind, obj: dict[str, Any]) -> None:
+            del change, kind, obj  # a key is looked at as it is now
+            tell()
+
+        scope = calls.Scope(selector=f"{difference.OWNER}={owner}")
+        super().__init__(client, kinds.MUTATING, told, scope=scope, watch_seconds=_SECONDS)
+        self._noticed = tell
+
+    def _note(self, error: str) -> None:
+        heard = not self.error
+        super()._note(error)
+        if heard:
+            self._noticed()
+
+    def _alive(self) -> None:
+        back = bool(self.error)
+        super()._alive()
+        if back:
+            self._noticed()
+
+
 class _Listening(NamedTuple):
     client: Client
     task: asyncio.Task[None]
@@ -44,19 +69,8 @@ class Listening:
         self.end(key)
         if len(self._by_key) >= self._most:
             return
-
-        def told(change: str, kind: Kind, obj: dict[str, Any]) -> None:
-            del change, kind, obj  # a key is looked at as it is now
-            self._tell(key)
-
-        follower = Wholes(
-            client,
-            kinds.MUTATING,
-            told,
-            scope=calls.Scope(selector=f"{difference.OWNER}={owner}"),
-            watch_seconds=_SECONDS,
-        )
-        self._by_key[key] = _Listening(client, asyncio.create_task(follower.run(), name=f"guest {key}"))
+        ear = _Ear(client, owner, lambda: self._tell(key))
+        self._by_key[key] = _Listening(client, asyncio.create_task(ear.run(), name=f"guest {key}"))
 
     def end(self, key: str) -> None:
         """Do not listen any more."""

@@ -114,7 +114,8 @@ def plan(
     if request.server:
         target = target._replace(server=request.server)
     server = _server(target, separate=separate)
-    management, told = [served.ca, served.serving], []
+    management = [served.ca, served.serving]
+    told: list[str] = []
     token = request.credential == "token" and not files
     if not token:
         credential, told = _credential(target, server, near, now)

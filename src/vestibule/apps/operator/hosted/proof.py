@@ -51,7 +51,9 @@ async def problem(found: Sequence[Place], path: str, authorities: Sequence[str])
 
 async def answers(found: Sequence[Place], path: str, authorities: Sequence[str]) -> dict[Place, str]:
     """What is wrong with each; empty when nothing is."""
-    return dict(zip(found, await asyncio.gather(*(_one(one, path, authorities) for one in found)), strict=True))
+    return dict(
+        zip(found, await asyncio.gather(*(_one(one, path, authorities) for one in found)), strict=True)
+    )
 
 
 async def _one(place: Place, path: str, authorities: Sequence[str]) -> str:

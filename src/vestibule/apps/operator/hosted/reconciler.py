@@ -10,39 +10,305 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import hashlib
 import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+import msgspec
+
 from vestibule import errors
 from vestibule.adapters.cluster import calls, pages
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.guests import Guests
-from vestibule.apps.operator.hosted import attachments, flavours, kindtable, plan, proof, removal, status
+from vestibule.apps.operator.hosted import (
+    attachments,
+    credential,
+    flavours,
+    identity,
+    kindtable,
+    plan,
+    proof,
+    removal,
+    status,
+    surroundings,
+    webhooks,
+)
 from vestibule.apps.operator.hosted.attachments import Seen
 from vestibule.apps.operator.hosted.certificates import text_of
-from vestibule.apps.operator.hosted.house import MANAGER, Guest, House
 from vestibule.apps.operator.hosted.listening import Listening
 from vestibule.apps.operator.hosted.plan import Plan, Request
-from vestibule.apps.operator.hosted.target import Target
-from vestibule.apps.operator.hosted.trust import NOTHING, Standing
-from vestibule.apps.operator.hosted.webhooks import OURS
+from vestibule.apps.operator.hosted.surroundings import Guest, Surroundings
+from vestibule.apps.operator.hosted.target import Edit, Target
+from vestibule.apps.operator.hosted.trust import Standing
 from vestibule.apps.operator.runtime import difference, finalizers, statuses
 from vestibule.apps.operator.runtime.apply import Applier, Place, Wanted
 from vestibule.apps.operator.runtime.events import Events
 from vestibule.apps.operator.runtime.pen import Deposed, Fence, Pen
 from vestibule.apps.operator.runtime.result import Again, Done, Result, Stalled
-from vestibule.core.kinds import conditions, gvk, hosted
+from vestibule.core.kinds import conditions, gvk, hosted, text
 from vestibule.core.kinds.conditions import Condition
 from vestibule.core.kinds.hosted import FINALIZER, HOSTED_WEBHOOK, Hosted
 from vestibule.core.native import kinds
-from vestibule.core.pki import authority, keeping
+from vestibule.core.pki import keeping
 
 Object = dict[str, Any]
-Known = dict[Place, Object]
-_SOON: Final = 2.0
+_SOON: Final = 1.0
 _LATER: Final = 15.0
 _LATEST: Final = 30.0
 """Longest pause while replicas are waited for; when they become ready a watch tells."""
+SETTLE_SECONDS: Final = 10.0
+"""From the moment we see that a guest trusts a new authority to its first leaf; an API server needs about a
+second, and several may not be told at the same time."""
+
+
+class Parts(NamedTuple):
+    """What a reconciler works with."""
+
+    client: Client
+    pen: Pen
+    applier: Applier
+    events: Events
+    guests: Guests
+    fence: Fence
+    image: str
+    now: Callable[[], datetime.datetime]
+    namespace: str = ""
+    """Where the operator is; empty: in no pod."""
+    told: Callable[[str, list[Object]], None] = lambda key, shown: None
+    """Who shows conditions as metrics."""
+    listening: Listening | None = None
+    """Who hears of changes in guests."""
+    settle: float = SETTLE_SECONDS
+
+
+class Reconciler:
+    """Keeps every HostedWebhook of one management cluster; keys are ``namespace/name``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._around = Surroundings(parts.client, parts.guests, parts.pen, parts.fence)
+        self._published: dict[str, tuple[list[str], float]] = {}
+
+    async def __call__(self, key: str) -> Result:
+        """One look at one object."""
+        parts = self._parts
+        namespace, _, name = key.partition("/")
+        found = await pages.one(parts.client, HOSTED_WEBHOOK, namespace, name)
+        if found is None:
+            await self._around.forget(key)
+            self._published.pop(key, None)
+            parts.told(key, [])
+            return Done(forget=True)
+        try:
+            spec = hosted.parse(found)
+        except errors.InvalidInput as error:
+            return await self._report(found, status.invalid(str(error)), Stalled("InvalidSpec", str(error)))
+        try:
+            return await self._judge(key, found, spec)
+        except errors.Foreign as error:
+            told = status.faulty("Foreign", str(error))
+            return await self._report(found, told, Stalled("Foreign", str(error)))
+        except (Deposed, errors.Conflict):
+            raise  # somebody leads in our place, or wrote in between
+        except errors.VestibuleError as error:
+            await self._report(found, status.faulty("Fault", str(error)), Again(_LATER, "Fault"))
+            raise
+
+    async def _judge(self, key: str, found: Object, spec: Hosted) -> Result:
+        parts, namespace = self._parts, str(found["metadata"]["namespace"])
+        there = await self._around.control_plane(spec, namespace)
+        target = flavours.ALL[spec.target.flavour].target(there[0], there[1:], parts.now()) if there else None
+        if finalizers.deleting(found):
+            return await self._remove(key, found, spec, target, there[1:])
+        if target is None:
+            kind = kindtable.CONTROL_PLANES[spec.target.flavour].kind
+            told = status.missing(f"{kind} {namespace}/{spec.target.name} does not exist")
+            return await self._report(found, told, Again(_LATER, "NotFound"))
+        if spec.paused or target.pause.paused:
+            told = status.paused(f"{target} or the request is paused")
+            return await self._report(found, told, Again(target.pause.seconds or _LATER, "Paused"))
+        found = await finalizers.hold(parts.pen, HOSTED_WEBHOOK, found, FINALIZER)
+        return await self._look(key, found, spec, target, there[1:])
+
+    async def _look(
+        self, key: str, found: Object, spec: Hosted, target: Target, holders: list[Object]
+    ) -> Result:
+        parts, owner = self._parts, removal.owner(found)
+        beside = [*await self._around.beside(spec, target), *holders]
+        try:
+            guest = await self._around.guest(key, spec, target, beside)
+            registered = await pages.every(guest.client, kinds.MUTATING)
+        except (errors.Unavailable, errors.Forbidden, errors.InvalidInput) as error:
+            return await self._report(
+                found, status.unreachable(str(error)), Again(_LATER, "GuestUnreachable")
+            )
+        if parts.listening is not None:
+            parts.listening.begin(key, guest.client, owner)
+        seen = Seen(
+            surroundings.containers(target, beside), [str(one["metadata"]["name"]) for one in registered]
+        )
+        choice = attachments.choose(spec.attach, target, seen)
+        places = await proof.places(parts.client, target, spec.url) if choice.way == "deployment" else []
+        ours = [one for one in registered if difference.ours(one, owner, surroundings.MANAGER)]
+        standing = await self._standing(key, spec, target, beside, ours, places)
+        if choice.way != "deployment":
+            standing = standing._replace(endpoints=None)
+        made = plan.plan(_request(spec, parts), target, seen._replace(trust=standing), beside, parts.now())
+        if made.choice.way in (None, "builtin"):
+            message = str(made.choice.conditions[0]["message"])
+            result = Done() if made.choice.way else Stalled("Refused", message)
+            return await self._report(found, status.refused(made.choice, made.notes), result)
+        unproven = await self._apply(owner, target, beside, guest, made, places)
+        told = status.attached(made.choice, made.notes, unproven, made.step)
+        return await self._report(found, told, self._next(found, made, unproven))
+
+    def _next(self, found: Object, made: Plan, unproven: str) -> Result:
+        """When to look again."""
+        if unproven:
+            before = conditions.find((found.get("status") or {}).get("conditions"), "Verified")
+            waited = conditions.since(before, self._parts.now()) if before else 0.0
+            return Again(min(max(waited / 4, _SOON), _LATEST), "NotProven")
+        if made.step != "none" and made.choice.way == "deployment":
+            return Again(_SOON, "Rotating")
+        return Done()
+
+    async def _standing(
+        self,
+        key: str,
+        spec: Hosted,
+        target: Target,
+        beside: list[Object],
+        ours: list[Object],
+        places: list[proof.Place],
+    ) -> Standing:
+        """What the guest trusts, for how long we have seen it, and who serves with the present authority."""
+        published = keeping.trusted(ours)
+        clock = time.monotonic()
+        known = self._published.get(key)
+        if known is None or known[0] != published:
+            known = self._published[key] = (published, clock)
+        ca = next((one for one in beside if one["metadata"]["name"] == target.secret("ca")), {})
+        current = text_of(ca, "ca.crt")
+        serving: dict[str, bool] = {}
+        if places and current in published and len(published) > 1:
+            path = webhooks.PROGRAMS[spec.program].path
+            told = await proof.answers(places, path, [current])
+            serving = {str(place): not wrong for place, wrong in told.items()}
+        return Standing(published, serving, settled=clock - known[1] >= self._parts.settle)
+
+    async def _apply(
+        self,
+        owner: str,
+        target: Target,
+        beside: list[Object],
+        guest: Guest,
+        made: Plan,
+        places: list[proof.Place],
+    ) -> str:
+        """Both clusters, in order; why the webhook cannot be said to answer, empty when it does."""
+        parts = self._parts
+        inside = await removal.found(guest.applier, owner, whole=made.choice.way == "in-guest")
+        things = [Wanted(kindtable.of(one), one) for one in made.guest]
+        rest = [one for one in things if one.kind is not kinds.MUTATING]
+        for one in rest:
+            with contextlib.suppress(*([errors.Foreign] if one.kind is gvk.NAMESPACE else [])):
+                await guest.applier.apply(one, owner, inside)  # a namespace may be shared
+        known = await parts.applier.owned(removal.management(target.namespace), owner)
+        near = [*made.management[:2], *await self._credential(target, beside, guest, made, inside)]
+        near += made.management[2:]
+        wanted = [Wanted(kindtable.of(one), one) for one in near]
+        for one in wanted:
+            await parts.applier.apply(one, owner, known)
+        await self._attach(target, beside, made.edit)
+        unproven = ""
+        if made.choice.way == "deployment":
+            path = urlsplit(made.url).path
+            unproven = await proof.problem(places, path, [made.bundle])
+        # what is registered is kept in step, whether it answers or not: failurePolicy says what that means
+        last = [one for one in things if one.kind is kinds.MUTATING and (not unproven or one.place in inside)]
+        for one in last:
+            await guest.applier.apply(one, owner, inside)
+        await guest.applier.prune(inside, [*rest, *last])
+        await parts.applier.prune(known, wanted)
+        return unproven
+
+    async def _credential(
+        self,
+        target: Target,
+        beside: list[Object],
+        guest: Guest,
+        made: Plan,
+        inside: dict[Place, Object],
+    ) -> list[Object]:
+        """The Secret with a token of the guest, asked for when the one that is there will not do."""
+        if made.server is None:
+            return []
+        account = inside[gvk.SERVICE_ACCOUNT, identity.GUEST_NAMESPACE, webhooks.OURS]
+        name = target.secret("kubeconfig")
+        secret = next((one for one in beside if one["metadata"]["name"] == name), None)
+        token = credential.kept(secret, account, self._parts.now())
+        if not token:
+            meta = account["metadata"]
+            call = calls.create_under(
+                gvk.SERVICE_ACCOUNT, meta["namespace"], meta["name"], "token", credential.request()
+            )
+            answer = await guest.pen.send(call, gvk.SERVICE_ACCOUNT, f"asking {target}'s guest for a token")
+            token = str(msgspec.json.decode(answer.body)["status"]["token"])
+        return [credential.secret(target, made.server._replace(trusted=guest.authority), token)]
+
+    async def _attach(self, target: Target, beside: list[Object], wanted: Edit | None) -> None:
+        """Our entries in an object of somebody else: there, or gone when another way was chosen."""
+        edit = wanted or removal.detached(target, beside)
+        if edit is not None and edit.changed:
+            kind = kindtable.of(edit.thing)
+            await self._parts.pen.send(calls.replace(kind, edit.thing), kind, f"attaching to {target}")
+
+    async def _remove(
+        self, key: str, found: Object, spec: Hosted, target: Target | None, holders: list[Object]
+    ) -> Result:
+        parts, applier = self._parts, None
+        if target is not None and not target.deleting:
+            try:
+                guest = await self._around.guest(key, spec, target, await self._around.beside(spec, target))
+                await pages.every(guest.client, kinds.MUTATING)
+                applier = guest.applier
+            except (errors.Unavailable, errors.Forbidden, errors.InvalidInput):
+                applier = None
+        steps = removal.Removal(parts.pen, parts.applier, parts.events, parts.now)
+        limit = datetime.timedelta(seconds=text.duration(spec.abandon_after) or 0)
+        return await steps.run(found, target, holders, applier, limit)
+
+    async def _report(self, found: Object, told: list[Condition], result: Result) -> Result:
+        """Write the status, once and only if it changed."""
+        parts, meta = self._parts, found["metadata"]
+        now, generation = parts.now(), int(meta.get("generation") or 0)
+        before = (found.get("status") or {}).get("conditions")
+        after = conditions.merged(before, told, now=now, generation=generation)
+        fields = {"observedGeneration": generation, "conditions": after}
+        await statuses.write(parts.pen, HOSTED_WEBHOOK, found, fields)
+        parts.told(f"{meta['namespace']}/{meta['name']}", after)
+        for one in conditions.changed(before, after, *status.TOLD):
+            good = one["status"] == "True"
+            if good and not before:
+                continue  # a good beginning is no news
+            note = f"{one['type']} is {one['status']}: {one['message']}"
+            await parts.events.tell(found, one["reason"], note, "Reconcile", "Normal" if good else "Warning")
+        return result
+
+
+def _request(spec: Hosted, parts: Parts) -> Request:
+    return Request(
+        spec.program,
+        spec.attach,
+        spec.tenant_id,
+        spec.environment,
+        spec.region,
+        spec.image or parts.image,
+        spec.failure_policy,
+        spec.replicas,
+        spec.url,
+        spec.server,
+        spec.credential,
+        parts.namespace,
+    )

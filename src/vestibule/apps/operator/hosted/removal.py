@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from vestibule.adapters.cluster import calls
-from vestibule.adapters.cluster.client import Client
 from vestibule.apps.operator.hosted import flavours, identity, kindtable, teardown, webhooks
-from vestibule.apps.operator.hosted.target import Target
+from vestibule.apps.operator.hosted.target import Edit, Target
 from vestibule.apps.operator.runtime import finalizers, statuses
-from vestibule.apps.operator.runtime.apply import Applier
+from vestibule.apps.operator.runtime.apply import Applier, Place
 from vestibule.apps.operator.runtime.events import Events
 from vestibule.apps.operator.runtime.pen import Pen
 from vestibule.apps.operator.runtime.result import Again, Done, Result
@@ -22,6 +22,8 @@ from vestibule.core.native import kinds
 
 Object = dict[str, Any]
 Scopes = tuple[tuple[Kind, str], ...]
+_LONGEST: Final = 56
+"""Characters of a name in a label, beside our prefix."""
 GUEST: Final[Scopes] = (
     (kinds.MUTATING, ""),
     (kinds.CLUSTER_ROLE_BINDING, ""),
@@ -48,20 +50,51 @@ def management(namespace: str) -> Scopes:
     return tuple((kind, namespace) for kind in near)
 
 
+def owner(found: Object) -> str:
+    """What our objects say whose they are. No name of an object has an underscore, so nothing that was made
+    for another kind can be taken for it; a label has 63 characters."""
+    name = str(found["metadata"]["name"])
+    if len(name) > _LONGEST:
+        name = f"{name[: _LONGEST - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"hosted_{name}"
+
+
+async def found(applier: Applier, owner: str, *, whole: bool) -> dict[Place, Object]:
+    """What we made in a guest. An installation there is looked for where one is wanted, or shows."""
+    shown = await applier.owned((*GUEST, (gvk.DEPLOYMENT, identity.GUEST_NAMESPACE)), owner)
+    if whole or any(kind is gvk.DEPLOYMENT for kind, _, _ in shown):
+        shown |= await applier.owned(_INSIDE, owner)
+    return shown
+
+
+def detached(target: Target, beside: Sequence[Object]) -> Edit | None:
+    """The object that holds a control plane without our entries; None: it never has any."""
+    flavour = flavours.ALL[target.flavour]
+    holder, thing = flavour.holder(target.thing), target.thing
+    if holder is not None:
+        held = [one for one in beside if (one["kind"], one["metadata"]["name"]) == holder]
+        if not held:
+            return None
+        thing = held[0]
+    return flavour.detached(thing, webhooks.OURS)
+
+
 class Removal:
     """Takes down what was made for one request."""
 
     def __init__(
-        self,
-        client: Client,
-        pen: Pen,
-        applier: Applier,
-        events: Events,
-        now: Callable[[], datetime.datetime],
+        self, pen: Pen, applier: Applier, events: Events, now: Callable[[], datetime.datetime]
     ) -> None:
-        self._client, self._pen, self._applier, self._events, self._now = client, pen, applier, events, now
+        self._pen, self._applier, self._events, self._now = pen, applier, events, now
 
-    async def run(self, found: Object, target: Target | None, guest: Applier | None) -> Result:
+    async def run(
+        self,
+        found: Object,
+        target: Target | None,
+        holders: Sequence[Object],
+        guest: Applier | None,
+        limit: datetime.timedelta = teardown.LIMIT,
+    ) -> Result:
         """Take down what can be; ``guest`` is None when it does not answer."""
         if not finalizers.held(found, FINALIZER):
             return Done(forget=True)
@@ -75,24 +108,25 @@ class Removal:
                 control_plane_deleting=target is None or target.deleting,
             ),
             now,
+            limit,
         )
-        owner = str(found["metadata"]["name"])
+        own = owner(found)
         if plan.retry is not None:
             await self._tell_silence(found, plan.message)
             return Again(min(plan.retry.total_seconds(), 15.0), "GuestUnreachable")
         if guest is not None and not plan.guest_skipped:
-            await _remove(guest, (*GUEST, *_INSIDE), owner)
+            await _remove(guest, (*GUEST, *_INSIDE), own)
         if target is not None and not target.deleting:
-            await self._detach(target)
-        await _remove(self._applier, management(namespace), owner)
+            await self._detach(target, holders)
+        await _remove(self._applier, management(namespace), own)
         if plan.event:
             await self._events.tell(found, plan.event, plan.message, "Delete", "Warning")
         await finalizers.release(self._pen, HOSTED_WEBHOOK, found, FINALIZER)
         return Done(forget=True)
 
-    async def _detach(self, target: Target) -> None:
+    async def _detach(self, target: Target, holders: Sequence[Object]) -> None:
         """Our entries leave the control plane's own object before the Secrets that they mount go."""
-        edit = flavours.ALL[target.flavour].detached(target.thing, webhooks.OURS)
+        edit = detached(target, holders)
         if edit is not None and edit.changed:
             kind = kindtable.of(edit.thing)
             await self._pen.send(calls.replace(kind, edit.thing), kind, f"detaching from {target}")

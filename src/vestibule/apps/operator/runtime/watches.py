@@ -56,13 +56,13 @@ class Watches(Generic[K]):
                 return f"{one.kind} not watched for {lost:.0f} s: {one.error}"
         return ""
 
-    def known(self, kind: Kind) -> Iterator[Object]:
-        """What has been seen of a kind."""
+    def known(self, kind: Kind, namespace: str | None = None) -> Iterator[Object]:
+        """What has been seen of a kind, in a namespace or in all."""
         for one in self._followers:
             if one.kind is kind:
-                for namespace in one.store.namespaces():
-                    for name in sorted(one.store.names(namespace)):
-                        found = one.store.get(namespace, name)
+                for place in one.store.namespaces() if namespace is None else (namespace,):
+                    for name in sorted(one.store.names(place)):
+                        found = one.store.get(place, name)
                         if found is not None:
                             yield found.object
 

@@ -21,7 +21,7 @@ from vestibule.apps.operator.runtime.events import Events
 from vestibule.apps.operator.runtime.pen import Deposed, Pen
 from vestibule.apps.operator.runtime.result import Again, Done, Result, Stalled
 from vestibule.apps.operator.standalone import certificates, desired, proof, removal, status
-from vestibule.core.kinds import conditions, gvk, installs
+from vestibule.core.kinds import conditions, gvk, installs, outages
 from vestibule.core.kinds.config import Settings
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.kinds.installs import Install
@@ -240,6 +240,13 @@ class Reconciler:
         told = status.faults(seen, before) if look.broken else status.conditions(seen)
         after = conditions.merged(before, told, now=now, generation=generation)
         fields: Object = {"observedGeneration": generation, "conditions": after}
+        away = outages.noted(
+            (found.get("status") or {}).get("outages"),
+            conditions.find(before, "Available"),
+            conditions.find(after, "Available") or {},
+        )
+        if away:
+            fields["outages"] = away
         if look.until is not None:
             fields["certificateNotAfter"] = conditions.moment(look.until)
         await statuses.write(parts.pen, gvk.VESTIBULE_WEBHOOK, found, fields)

@@ -1,0 +1,166 @@
+"""Pods that should have been served and were not, listed one by one; and evicted, where that is wanted.
+
+The same census as the operator's auditor takes, with the settings of the webhook that is in the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from vestibule import errors
+from vestibule.adapters.cluster import client as clients
+from vestibule.adapters.cluster import pages
+from vestibule.adapters.cluster.access import Access
+from vestibule.adapters.cluster.calls import Call
+from vestibule.adapters.cluster.census import Census
+from vestibule.adapters.cluster.client import Answer, Client
+from vestibule.adapters.cluster.evictions import Evictions, Outcome
+from vestibule.apps.doctor import installed, registration
+from vestibule.apps.doctor.question import Tell
+from vestibule.core.doctor.census import Entry, Tally
+from vestibule.core.doctor.registration import Registration
+from vestibule.core.doctor.registration import find as found_in
+from vestibule.core.kinds import config, gvk, outages
+from vestibule.core.kinds.config import Settings
+from vestibule.core.kinds.outages import Outage
+from vestibule.core.mutation.policy import Policy
+from vestibule.core.native import sandboxes
+
+Object = dict[str, Any]
+
+
+class Question(NamedTuple):
+    """What is asked."""
+
+    access: Access
+    namespace: str = ""
+    configuration: str = ""
+    """The webhook configuration that calls us; empty: ours by name."""
+    settings: Settings | None = None
+    """None: those of the installation in the cluster."""
+
+
+class Report(NamedTuple):
+    """What was found."""
+
+    about: str
+    """The registration, as people say it."""
+    tally: Tally
+    entries: tuple[Entry, ...]
+    notes: tuple[str, ...]
+    """What may make it incomplete."""
+    standard: Standard
+
+
+class Standard(NamedTuple):
+    """What pods are held against."""
+
+    policy: Policy
+    registration: Registration | None
+    sandboxes: tuple[Registration, ...]
+    outages: tuple[Outage, ...]
+
+    def census(self, client: Client, now: datetime.datetime, tell: Tell = lambda _: None) -> Census:
+        """A census by it."""
+        return Census(
+            client,
+            self.policy,
+            self.registration,
+            now,
+            tell,
+            sandboxes=self.sandboxes,
+            outages=self.outages,
+        )
+
+
+def look(question: Question, over: Mapping[str, Any], tell: Tell) -> Report:
+    """Go through the pods. Raises Forbidden, Unavailable, InvalidSettings."""
+    return asyncio.run(_look(question, over, tell))
+
+
+async def _look(question: Question, over: Mapping[str, Any], tell: Tell) -> Report:
+    client = Client(question.access)
+    try:
+        usual = question.settings or config.parse(over, "settings")
+        seen = await registration.find(client, usual.install.name, question.configuration)
+        first = seen.found[0] if seen.found else None
+        notes = [f"{one.about}: {one.found}" for one in seen.checks]
+        settings = question.settings
+        if settings is None:
+            given = await installed.settings(client, first, over)
+            settings = given.settings
+            if given.check.status != "ok":
+                notes.append(f"{given.check.about}: {given.check.found}")
+        policy, told = await installed.policy(client, settings, sandboxes=True)
+        notes += [f"{one.about}: {one.found}" for one in told]
+        beside = tuple(found_in(seen.configurations, "", sandboxes.name(settings)))
+        standard = Standard(policy, first, beside, await _outages(client, first))
+        census = standard.census(client, datetime.datetime.now(datetime.UTC), tell)
+        tally = await census.take(question.namespace)
+        about = first.about if first else "no registration"
+        return Report(about, tally, tuple(census.entries), (*notes, *tally.unread), standard)
+    finally:
+        await client.close()
+
+
+async def _outages(client: Client, first: Registration | None) -> tuple[Outage, ...]:
+    """When the webhook was away, where an operator wrote it down."""
+    if first is None:
+        return ()
+    try:
+        found = await pages.one(client, gvk.VESTIBULE_WEBHOOK, "", first.configuration)
+    except (errors.Forbidden, errors.Unavailable):
+        return ()
+    return outages.parse(((found or {}).get("status") or {}).get("outages"))
+
+
+class Wish(NamedTuple):
+    """How pods are mended."""
+
+    per_minute: int = 30
+    jobs: bool = False
+    dry_run: bool = False
+
+
+def fix(question: Question, report: Report, wish: Wish, tell: Callable[[Outcome], None]) -> str:
+    """Evict what can be made anew, one after the other; why it ended early, or nothing. What cannot go now
+    because of a budget is left. Raises Forbidden, Unavailable."""
+    return asyncio.run(_fix(question, report, wish, tell))
+
+
+async def _fix(question: Question, report: Report, wish: Wish, tell: Callable[[Outcome], None]) -> str:
+    client = Client(question.access)
+
+    async def send(call: Call, what: str) -> Answer:
+        answer = await client.send(call)
+        if answer.status not in (200, 201, 404, 409, 429):
+            clients.raise_for(answer, what)
+        return answer
+
+    async def judge(some: Sequence[Object]) -> frozenset[str]:
+        census = report.standard.census(client, datetime.datetime.now(datetime.UTC))
+        await census.over(some)
+        return frozenset(one.uid for one in census.entries if one.missed)
+
+    evictions = Evictions(client, send, judge, per_minute=wish.per_minute, dry_run=wish.dry_run)
+    evictions.offer(report.entries, jobs=wish.jobs)
+    try:
+        async for outcome in _steps(evictions):
+            tell(outcome)
+            if outcome.result in ("blocked", "failed"):
+                evictions.pass_over(outcome.entry)
+        return evictions.halted
+    finally:
+        await client.close()
+
+
+async def _steps(evictions: Evictions) -> AsyncIterator[Outcome]:
+    clock = asyncio.get_running_loop().time
+    while evictions.left:
+        for outcome in await evictions.step(clock()):
+            yield outcome
+        if evictions.left:
+            await asyncio.sleep(evictions.rest(clock()))

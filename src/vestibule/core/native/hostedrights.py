@@ -1,0 +1,61 @@
+"""What the operator may do beside hosted control planes. Pure and deterministic.
+
+Control planes live in namespaces that come and go, and their Secrets with them; so these rights are a role of
+their own, which is granted everywhere or in named namespaces, and not at all unless it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from vestibule.core.kinds import controlplanes, gvk
+from vestibule.core.kinds.gvk import Kind
+from vestibule.core.kinds.hosted import HOSTED_WEBHOOK
+from vestibule.core.native import kinds
+
+Object = dict[str, Any]
+_RBAC: Final = "rbac.authorization.k8s.io"
+_FOLLOWED: Final = ["get", "list", "watch"]
+_KEPT: Final = ["create", "delete", "get", "list", "patch", "watch"]
+_OWNED: Final = (kinds.SECRET, kinds.SERVICE, gvk.DEPLOYMENT, kinds.BUDGET, kinds.NETWORK_POLICY)
+
+
+def rules() -> list[Object]:
+    """The verbs that the hosted controller uses."""
+    return [
+        _rule(HOSTED_WEBHOOK, ["get", "list", "patch", "watch"]),
+        _rule(HOSTED_WEBHOOK, ["patch"], "status"),
+        *(_rule(kind, _KEPT) for kind in _OWNED),
+        _rule(kinds.ENDPOINT_SLICE, ["list", "watch"]),
+        *(_rule(kind, _FOLLOWED) for kind in controlplanes.READ),
+        *(_rule(kind, [*_FOLLOWED, "update"]) for kind in controlplanes.WRITTEN),
+        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]},
+    ]
+
+
+def objects(name: str, subject: Object, namespaces: Sequence[str]) -> list[Object]:
+    """The role and its bindings: one for all namespaces, or one in each that is named."""
+    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
+    role = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": rules(),
+    }
+    bindings = [
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "RoleBinding" if namespace else "ClusterRoleBinding",
+            "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
+            "roleRef": reference,
+            "subjects": [subject],
+        }
+        for namespace in namespaces or ("",)
+    ]
+    return [role, *bindings]
+
+
+def _rule(kind: Kind, verbs: Sequence[str], sub: str = "") -> Object:
+    resource = f"{kind.plural}/{sub}" if sub else kind.plural
+    return {"apiGroups": [kind.group], "resources": [resource], "verbs": list(verbs)}

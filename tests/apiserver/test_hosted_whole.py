@@ -1,0 +1,279 @@
+"""The proof of the hosted operator: two real API servers, the real definitions, the controller-manager, the
+operator's process with the rights that are rendered, and the webhook's process from the container that it
+wrote."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+from tests.apiserver.hostedstand import (
+    ADMINISTRATOR,
+    LABELLED,
+    REGISTRATION,
+    VECTOR,
+    HostedStand,
+    Kubelet,
+    Load,
+    everything,
+    hosted_stand,
+    mutated,
+)
+from tests.apiserver.operated import Operated, Running, operated
+from tests.rig import definitions, process
+from tests.rig.client import JSON_PATCH, at
+from tests.rig.controlplane import ControlPlane
+from tests.rig.faultproxy import FaultProxy
+from tests.vectors.hypershift_attach import pod_facts
+from tests.vectors.hypershift_given import secrets
+from vestibule.apps.operator.hosted import identity, webhooks
+from vestibule.core.native import hostedrights
+
+Json = dict[str, Any]
+WRITES = {"create", "update", "patch", "delete", "deletecollection"}
+
+
+@pytest.fixture(scope="module")
+def kinds(control_plane: ControlPlane) -> Iterator[None]:
+    """The real definitions; only those of HyperShift are taken away again, others' tests bring their own."""
+    paths = definitions.install(control_plane, definitions.HYPERSHIFT, *definitions.CERT_MANAGER)
+    yield
+    for path in paths:
+        control_plane.admin.delete(path)
+        control_plane.admin.wait_gone(path)
+
+
+@pytest.fixture
+def operator(control_plane: ControlPlane, kinds: None, tmp_path: Path) -> Iterator[Operated]:
+    with operated(control_plane, tmp_path, install={"hosted": True}) as made:
+        yield made
+
+
+@pytest.fixture
+def stand(control_plane: ControlPlane, operator: Operated, tmp_path: Path) -> Iterator[HostedStand]:
+    with hosted_stand(control_plane, tmp_path / "hosted", controllers=True) as made:
+        yield made
+
+
+def looks(running: Running, result: str = "done") -> float:
+    """How often the hosted controller came to an end."""
+    _, text = running.get("/metrics")
+    name = f'vestibule_operator_reconciles_total{{controller="hosted",result="{result}"}} '
+    return sum(float(line.removeprefix(name)) for line in text.splitlines() if line.startswith(name))
+
+
+def written(stand: HostedStand, operator: Operated, marks: tuple[int, int]) -> list[str]:
+    """What the operator wrote since, in both clusters, its lease apart."""
+    found = []
+    for plane, mark, user in (
+        (stand.management, marks[0], operator.user),
+        (stand.guest, marks[1], ADMINISTRATOR),
+    ):
+        for event in plane.audit.events(mark, user=user):
+            about = event.get("objectRef", {})
+            if event["verb"] in WRITES and about.get("resource") != "leases":
+                found.append(f"{event['verb']} {about.get('resource')} {about.get('name')}")
+    return found
+
+
+def marks(stand: HostedStand) -> tuple[int, int]:
+    return stand.management.audit.mark(), stand.guest.audit.mark()
+
+
+def touched(stand: HostedStand, running: Running, times: int = 2) -> None:
+    """Looks at which nothing has changed."""
+    for _ in range(times):
+        before = looks(running)
+        stand.admin.patch(stand.path, {"metadata": {"annotations": {"test": str(before)}}}).object  # noqa: B018
+        process.wait("a look", functools.partial(_looked, running, before), 20)
+
+
+def _looked(running: Running, before: float) -> bool:
+    return looks(running) > before
+
+
+def refused(operator: Operated) -> list[str]:
+    return [
+        f"{event['verb']} {event.get('objectRef')}"
+        for event in operator.plane.audit.events(user=operator.user)
+        if event.get("responseStatus", {}).get("code") == 403
+    ]
+
+
+@pytest.mark.slow
+def test_a_guest_is_served_through_everything_that_happens(
+    stand: HostedStand, operator: Operated, tmp_path: Path
+) -> None:
+    guest = stand.guest
+    running = operator.start("--hosted")
+    stand.ask(failurePolicy="Fail")
+    # everything is there but the registration, until somebody answers
+    stand.wait("Available", "False")
+    assert guest.admin.get(REGISTRATION).status == 404
+    with Kubelet(stand, tmp_path / "kubelet") as kubelet:
+        stand.wait("Available", "True", 60)
+        namespace = stand.pods()
+        _a_pod_has_its_identity(stand, namespace)
+        _nothing_moves(stand, operator, running)
+        _drift_is_taken_back_at_once(stand)
+        _certificates_change_under_load(stand, kubelet, namespace)
+        _the_guest_dies_and_comes_back(stand, running)
+        _a_pod_has_its_identity(stand, namespace)
+        assert 'kind="HostedWebhook"' in running.get("/metrics")[1]
+        stand.admin.delete(stand.path)
+        stand.admin.wait_gone(stand.path)
+        assert stand.owned() == []
+    assert guest.admin.get(at("namespaces", name=identity.GUEST_NAMESPACE)).status == 200
+    assert refused(operator) == []
+    granted = {
+        (resource, verb)
+        for rule in hostedrights.rules()
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    used = {
+        (event["objectRef"]["resource"], event["verb"])
+        for event in operator.plane.audit.events(user=operator.user, namespace=stand.namespace)
+        if not event["objectRef"].get("subresource")
+    }
+    assert used <= granted
+
+
+def _a_pod_has_its_identity(stand: HostedStand, namespace: str) -> None:
+    """It is mutated as the case wants, and its token is one of the guest's."""
+    guest = stand.guest
+    where = at("pods", namespace)
+    process.wait(
+        "a pod with its identity",
+        lambda: mutated(guest.admin.create(where, LABELLED, dryRun="All").object),
+        20,
+    )
+    pod = guest.admin.create(where, LABELLED).object
+    assert list(pod_facts(pod, VECTOR["expect"]["cases"][0])) == []
+    volume = next(one for one in pod["spec"]["volumes"] if one["name"] == "azure-identity-token")
+    asked = volume["projected"]["sources"][0]["serviceAccountToken"]
+    spec = {"audiences": [asked["audience"]], "expirationSeconds": asked["expirationSeconds"]}
+    account = pod["spec"]["serviceAccountName"]
+    answer = guest.admin.create(at("serviceaccounts", namespace, account, "token"), {"spec": spec})
+    token = answer.object["status"]["token"]
+    keys = guest.admin.raw("GET", "/openid/v1/jwks", headers={"Accept": "*/*"}).object
+    key = jwt.PyJWKSet.from_dict(keys)[jwt.get_unverified_header(token)["kid"]]
+    claims = jwt.decode(
+        token, key, algorithms=["RS256"], audience=asked["audience"], issuer=guest.apiserver.issuer
+    )
+    assert claims["sub"] == f"system:serviceaccount:{namespace}:{account}"
+    path = at("pods", namespace, pod["metadata"]["name"])
+    guest.admin.delete(path, gracePeriodSeconds=0)
+    guest.admin.wait_gone(path)
+
+
+def _nothing_moves(stand: HostedStand, operator: Operated, running: Running) -> None:
+    """A second look changes no object of either cluster, and writes nothing."""
+    touched(stand, running, 1)
+    since, before = marks(stand), [everything(plane) for plane in (stand.management, stand.guest)]
+    touched(stand, running, 3)
+    after = [everything(plane) for plane in (stand.management, stand.guest)]
+    moved = {
+        place
+        for one, other in zip(before, after, strict=True)
+        for place in one
+        if one[place] != other.get(place)
+    }
+    assert moved == {f"vestibule.dev/v1alpha1 hostedwebhooks {stand.namespace}/{stand.name}"}  # by the test
+    assert [set(one) for one in before] == [set(one) for one in after]
+    assert written(stand, operator, since) == []
+
+
+def _drift_is_taken_back_at_once(stand: HostedStand) -> None:
+    """In the guest and beside its API server; nothing waits for the resync, which is minutes away."""
+    patch = [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]
+    stand.guest.admin.patch(REGISTRATION, patch, JSON_PATCH).object  # noqa: B018 - raises
+    stand.guest.admin.wait(REGISTRATION, lambda found: found["webhooks"][0]["failurePolicy"] == "Fail")
+    stand.guest.admin.delete(REGISTRATION).object  # noqa: B018 - raises
+    stand.guest.admin.wait(REGISTRATION)
+    service = at("services", stand.namespace, webhooks.OURS)
+    stand.admin.delete(service).object  # noqa: B018 - raises
+    stand.admin.wait(service)
+
+
+def _certificates_change_under_load(stand: HostedStand, kubelet: Kubelet, namespace: str) -> None:
+    """A lost leaf and a lost authority are made anew, and no pod notices."""
+    assert kubelet.beside is not None
+    beside, first = kubelet.beside, stand.bundle()
+    assert len(first) == 1
+    with Load(stand, namespace) as load:
+        serial = beside.serial()
+        stand.admin.delete(stand.secret("serving-cert")).object  # noqa: B018 - raises
+        process.wait("another leaf", lambda: beside.serial() != serial, 30)
+        assert stand.bundle() == first
+        serial = beside.serial()
+        stand.admin.delete(stand.secret("ca")).object  # noqa: B018 - raises
+        process.wait("both authorities", lambda: len(stand.bundle()) == 2, 30)
+        assert beside.serial() == serial
+        process.wait("the new leaf", lambda: beside.serial() != serial, 40)
+        process.wait("the new authority alone", lambda: len(stand.bundle()) == 1, 30)
+        assert stand.bundle() != first
+        before = load.created
+        process.wait("more pods", lambda: load.created > before + 50, 30)
+    assert load.failures == []
+    assert load.created > 200
+
+
+def _the_guest_dies_and_comes_back(stand: HostedStand, running: Running) -> None:
+    before = everything(stand.management)
+    stand.guest.apiserver.kill()
+    stand.wait("GuestReachable", "False")
+    assert running.process.poll() is None
+    stand.guest.apiserver.start()
+    stand.wait("Available", "True", 60)
+    after = everything(stand.management)
+    ours = [place for place in before if place.endswith(f"{stand.namespace}/{webhooks.OURS}")]
+    assert len(ours) >= 4
+    assert {place: before[place] for place in ours} == {place: after[place] for place in ours}
+
+
+@pytest.mark.slow
+def test_guests_that_hang_stall_nobody_and_a_dead_one_can_be_deleted(
+    control_plane: ControlPlane, stand: HostedStand, operator: Operated, tmp_path: Path
+) -> None:
+    """With one worker, and more hanging guests than workers; connections open and nothing is said."""
+    operator.start("--hosted", "--workers", "1")
+    others: list[HostedStand] = []
+    with contextlib.ExitStack() as held:
+        proxy = held.enter_context(FaultProxy.opaque(stand.guest.url))
+        held.enter_context(proxy.stalled())
+        for _ in range(6):
+            namespace = control_plane.namespace("clusters-slow")
+            server = f"https://localhost:{proxy.port}"
+            slow = HostedStand(control_plane, stand.guest, namespace, secrets(namespace), server=server)
+            slow.ask(abandonAfter="2s")
+            others.append(slow)
+        held.enter_context(Kubelet(stand, tmp_path / "kubelet"))
+        stand.ask()
+        stand.wait("Available", "True", 30)
+        for slow in others:
+            slow.wait("GuestReachable", "False", 40)
+            assert slow.condition("Available")["reason"] == "GuestUnreachable"
+        # deleted while the guest hangs: given up after the time that was asked for, and told
+        slow = others[0]
+        slow.admin.delete(slow.path)
+        slow.admin.wait_gone(slow.path, 40)
+        told = slow.admin.list(at("events", slow.namespace, api="events.k8s.io/v1"))
+        assert "GuestCleanupSkipped" in [one["reason"] for one in told]
+        assert [one for one in slow.owned() if not one.startswith("guest ")] == []
+        # a control plane that goes takes its guest with it: nobody waits
+        gone = others[1]
+        gone.admin.delete(gone.control_plane)
+        gone.admin.delete(gone.path)
+        gone.admin.wait_gone(gone.path, 40)
+    for slow in others[2:]:
+        slow.admin.delete(slow.path)
+    stand.admin.delete(stand.path)
+    for one in (stand, *others):
+        one.admin.wait_gone(one.path, 60)

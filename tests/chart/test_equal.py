@@ -1,0 +1,160 @@
+"""What the chart installs is what ``vestibule render`` prints, object by object, for the same settings."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from tests.chart.release import Helm, by_key, without_helm
+from vestibule import __version__
+from vestibule.core.kinds import config
+from vestibule.core.native import install, operator
+
+Object = dict[str, Any]
+OF_WEBHOOK = ("failurePolicy", "timeoutSeconds", "reinvocationPolicy")
+CASES: dict[str, Object] = {
+    "nothing said": {},
+    "cert-manager": {"certificate": {"mode": "cert-manager"}},
+    "service-ca": {"certificate": {"mode": "service-ca"}},
+    "a Secret of one's own": {"certificate": {"mode": "secret", "caBundle": "Q0E="}},
+    "sandboxes": {"settings": {"sandbox": {"enabled": True}}},
+    "sandboxes with cert-manager": {
+        "settings": {"sandbox": {"enabled": True}},
+        "certificate": {"mode": "cert-manager"},
+    },
+    "sandboxes with service-ca": {
+        "settings": {"sandbox": {"enabled": True}},
+        "certificate": {"mode": "service-ca"},
+    },
+    "identity policies": {"settings": {"identityPolicies": True}},
+    "no metrics": {"settings": {"serving": {"metricsAddr": ""}}},
+    "no metrics, a Secret": {
+        "settings": {"serving": {"metricsAddr": ""}},
+        "certificate": {"mode": "secret", "caBundle": "Q0E="},
+    },
+    "other ports and times": {
+        "settings": {
+            "serving": {
+                "addr": "[::]:9443",
+                "metricsAddr": "0.0.0.0:9090",
+                "drainSeconds": 7.5,
+                "graceSeconds": 31,
+            }
+        }
+    },
+    "strict writes ConfigMaps": {"settings": {"mode": "strict"}},
+    "writes without Google Cloud": {"settings": {"mode": "strict", "gcp": {"enabled": False}}},
+    "writes allowed": {"settings": {"gcp": {"allowConfigMapWrites": True}}},
+    "writes forbidden in strict": {"settings": {"mode": "strict", "gcp": {"allowConfigMapWrites": False}}},
+    "eks with a mapping": {
+        "settings": {"vocabularies": ["eks"], "eks": {"mappingConfigMap": "kube-system/pod-identity"}}
+    },
+    "a mapping without eks": {"settings": {"eks": {"mappingConfigMap": "kube-system/pod-identity"}}},
+    "azwi alone": {"settings": {"vocabularies": ["azwi"]}, "finalCheck": "deny"},
+    "azwi without the label": {"settings": {"vocabularies": ["azwi"], "azwi": {"requireLabel": False}}},
+    "every vocabulary": {
+        "settings": {
+            "vocabularies": ["gke", "wif", "eks", "azwi", "cwii"],
+            "wif": {"annotationPrefix": "wif.example"},
+            "eks": {"annotationPrefix": "eks.example"},
+        },
+        "finalCheck": "audit",
+    },
+    "final check with exclusions": {
+        "settings": {"exclude": {"namespaces": ["a", "team-*", "*.x"], "hostNetwork": True}},
+        "finalCheck": "warn",
+    },
+    "exclusions that would bring in what is always out": {"settings": {"exclude": {"namespaces": []}}},
+    "no guard": {"guard": False},
+    "fail": {"webhook": {"failurePolicy": "Fail", "timeoutSeconds": 7, "reinvocationPolicy": "Never"}},
+    "three replicas": {"replicaCount": 3},
+}
+
+
+def settings(values: Object, namespace: str, name: str = "vestibule") -> config.Settings:
+    """The settings that say what the values say."""
+    data = copy.deepcopy(values.get("settings", {}))
+    certificate = values.get("certificate", {})
+    data["install"] = {
+        "name": name,
+        "namespace": namespace,
+        "image": f"vestibule:{__version__}",
+        "replicas": values.get("replicaCount", 2),
+        "certificate": certificate.get("mode", "self"),
+        "caBundle": certificate.get("caBundle", ""),
+        "guard": values.get("guard", True),
+        "finalCheck": values.get("finalCheck", "off"),
+    }
+    data["webhook"] = {
+        field: value for field, value in values.get("webhook", {}).items() if field in OF_WEBHOOK
+    }
+    return config.parse(data, "test")
+
+
+def plain(thing: Object) -> Object:
+    """Settings by what they mean, and what the API server would fill in with the same."""
+    thing = copy.deepcopy(without_helm(thing))
+    if thing["kind"] == "CustomResourceDefinition":
+        # one definition serves webhook and operator, whose labels differ
+        thing["metadata"].pop("labels")
+    if thing["kind"] == "ConfigMap":
+        thing["data"] = {file: config.parse(json.loads(text), file) for file, text in thing["data"].items()}
+    if thing["kind"] == "Deployment":
+        assert thing["spec"].pop("revisionHistoryLimit", 10) == 10
+        for container in thing["spec"]["template"]["spec"]["containers"]:
+            assert container.pop("imagePullPolicy", "IfNotPresent") == "IfNotPresent"
+        annotations = thing["spec"]["template"]["metadata"].get("annotations", {})
+        annotations.pop("vestibule.dev/restart", None)
+        if not annotations:
+            thing["spec"]["template"]["metadata"].pop("annotations", None)
+    return thing
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("name", "namespace"), [("vestibule", "vestibule-system"), ("hall", "elsewhere")])
+def test_the_webhook(program: Helm, case: str, name: str, namespace: str) -> None:
+    values = {**CASES[case], "fullnameOverride": name}
+    printed = install.objects(settings(values, namespace, name))
+
+    ours = by_key([plain(thing) for thing in printed if thing["kind"] != "Namespace"])
+    theirs = by_key([plain(thing) for thing in program.template(values, namespace=namespace)])
+
+    assert theirs == ours
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_operator(program: Helm, case: str) -> None:
+    values = {**CASES[case], "operator": {"enabled": True}}
+    values["webhook"] = {**values.get("webhook", {}), "enabled": False}
+    printed = operator.objects(settings(values, "vestibule-system"))
+
+    ours = by_key([plain(thing) for thing in printed if thing["kind"] != "Namespace"])
+    theirs = by_key([plain(thing) for thing in program.template(values)])
+
+    assert theirs == ours
+
+
+def test_by_default_the_settings_are_the_same_text(program: Helm) -> None:
+    printed = install.objects(settings({}, "vestibule-system"))
+    [ours] = [thing for thing in printed if thing["kind"] == "ConfigMap"]
+    [theirs] = [thing for thing in program.template() if thing["kind"] == "ConfigMap"]
+
+    assert theirs["data"] == ours["data"]
+
+
+def test_definitions_stay_when_the_release_goes(program: Helm) -> None:
+    values = {"operator": {"enabled": True}, "settings": {"sandbox": {"enabled": True}}}
+    found = [thing for thing in program.template(values) if thing["kind"] == "CustomResourceDefinition"]
+
+    assert len(found) >= 4
+    for thing in found:
+        assert thing["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+
+
+def test_without_definitions(program: Helm) -> None:
+    values = {"operator": {"enabled": True}, "crds": {"install": False}}
+
+    assert "CustomResourceDefinition" not in {thing["kind"] for thing in program.template(values)}
