@@ -28,8 +28,8 @@ SETTINGS: Final = (
     "`selfCertificate`, which the other values say."
 )
 OTHERS: Final = (
-    "Values of the charts of cwii and of Azure Workload Identity that have another name here are taken, and the "
-    "notes of the release tell our name."
+    "Values of the charts of cwii and of Azure Workload Identity that have another name here are taken, and "
+    "the notes of the release tell our name."
 )
 MADE: Final = "Made by scripts/chart.py; change the code there."
 

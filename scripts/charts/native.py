@@ -17,6 +17,8 @@ from scripts.charts.tree import Case
 
 from vestibule.core.kinds import config
 from vestibule.core.kinds.config import Settings
+from vestibule.core.kinds.eks import Eks
+from vestibule.core.kinds.wif import Wif
 from vestibule.core.native import install, operator
 
 Object = dict[str, Any]
@@ -85,8 +87,8 @@ def _settings(certificate: Any = "self", **more: Any) -> Settings:
         sandbox=config.Sandbox(enabled=True),
         identity_policies=True,
         gcp=config.Gcp(allow_config_map_writes=True),
-        eks=msgspec.structs.replace(config.Eks(), mapping_config_map="namespace/{{ .mappingConfigMap }}"),
-        wif=msgspec.structs.replace(config.Wif(), annotation_prefix="{{ .wifPrefix }}"),
+        eks=msgspec.structs.replace(Eks(), mapping_config_map="namespace/{{ .mappingConfigMap }}"),
+        wif=msgspec.structs.replace(Wif(), annotation_prefix="{{ .wifPrefix }}"),
     )
     return msgspec.structs.replace(base, **more)
 
@@ -103,7 +105,7 @@ def _cases() -> list[tuple[str, Settings]]:
         ("(not .sandbox)", _settings(sandbox=config.Sandbox())),
         ("(not .identityPolicies)", _settings(identity_policies=False)),
         ("(not .writes)", _settings(gcp=config.Gcp())),
-        ("(not .mappingConfigMap)", _settings(eks=config.Eks())),
+        ("(not .mappingConfigMap)", _settings(eks=Eks())),
         ("(not .wif)", _settings(vocabularies=("cwii", "azwi", "eks"))),
     ]
 

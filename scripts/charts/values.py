@@ -7,7 +7,7 @@ the webhook.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -17,7 +17,7 @@ from vestibule.core.kinds import config
 from vestibule.core.kinds.section import Section
 
 Labels = dict[str, str]
-_none = msgspec.field(default_factory=dict)
+_none: Any = msgspec.field(default_factory=dict)
 Count = Annotated[int, Meta(ge=1)]
 Some = Annotated[int, Meta(ge=0)]
 Duration = Annotated[str, Meta(pattern=r"^([0-9]+(h|m|s))+$")]

@@ -312,7 +312,9 @@ def everything(plane: ControlPlane) -> dict[str, str]:
         for one in resources["resources"]:
             if "list" not in one["verbs"] or one["name"] in ("events", "leases", "componentstatuses"):
                 continue
-            for item in plane.admin.list(at(one["name"], api=api)):
+            # a kind that is new is not served for a moment
+            listed = plane.admin.wait(at(one["name"], api=api), lambda found: "items" in found)
+            for item in listed["items"]:
                 meta = item["metadata"]
                 place = f"{api} {one['name']} {meta.get('namespace', '')}/{meta.get('name', '')}"
                 found[place] = str(meta.get("resourceVersion"))

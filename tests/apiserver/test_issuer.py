@@ -15,13 +15,15 @@ import pytest
 from tests.apiserver.operated import API, Operated, operated
 from tests.rig import process
 from tests.rig.client import at
-from tests.rig.controlplane import ControlPlane
+from tests.rig.controlplane import MASTERS, ControlPlane
 from tests.rig.fixtures import Planes
 from vestibule.apps.provision import keypair
 from vestibule.core.oidc import keys
 
 Json = dict[str, Any]
 JWKS = "openid/v1/jwks"
+USER = "rig:operator"
+"""By certificate: a token of the operator's would end with the key that signed it."""
 ISSUER = "https://issuer.example/cluster"
 
 
@@ -52,6 +54,9 @@ class Scene(NamedTuple):
             "spec": {"to": f"dir:{self.folder}", "interval": "1s", **spec},
         }
         self.stand.admin.apply(self.path, thing, "test", force=True).object  # noqa: B018 - raises
+
+    def start(self) -> None:
+        self.stand.start(kubeconfig=self.plane.kubeconfig(USER, MASTERS))
 
     def wait(self, kind: str, status: str, reason: str = "") -> Json:
         def holds(found: Json) -> bool:
@@ -87,7 +92,7 @@ class Scene(NamedTuple):
     def writes(self, since: int) -> list[str]:
         return [
             f"{event['verb']} {event['objectRef']['resource']} {event['objectRef'].get('name')}"
-            for event in self.plane.audit.events(since, user=self.stand.user)
+            for event in self.plane.audit.events(since, user=USER)
             if event["verb"] not in ("get", "list", "watch") and event["objectRef"]["resource"] != "leases"
         ]
 
@@ -116,7 +121,9 @@ def scene(private_control_plane: Planes, tmp_path: Path) -> Iterator[Scene]:
         "service-account-signing-key-file": str(made.private),
     }
     plane = private_control_plane(controllers=False, flags=flags)
-    with operated(plane, tmp_path / "op") as stand:
+    folder = tmp_path / "operator"
+    folder.mkdir()
+    with operated(plane, folder) as stand:
         yield Scene(stand, tmp_path / "published", tmp_path)
 
 
@@ -131,7 +138,7 @@ def test_what_is_published_follows_the_keys_of_the_cluster(scene: Scene) -> None
     keypair.create(second, bits=2048)
     old, new = kid(first / keypair.PUBLIC_NAME), kid(second / keypair.PUBLIC_NAME)
     scene.ask()
-    scene.stand.start()
+    scene.start()
     scene.wait("Published", "True")
 
     assert scene.published() == [old]
@@ -174,7 +181,7 @@ def test_what_is_published_follows_the_keys_of_the_cluster(scene: Scene) -> None
     # its time has come: a status that says so is as good as a day
     found = scene.stand.admin.get(scene.path).object
     aged = [
-        {**one, "left": "2026-01-01T00:00:00Z"} if one["kid"] == old else one
+        {**one, "left": "2020-01-01T00:00:00Z"} if one["kid"] == old else one
         for one in found["status"]["keys"]
     ]
     where = at("publishedissuers", name="cluster", sub="status", api=API)
@@ -194,7 +201,7 @@ def test_what_is_published_follows_the_keys_of_the_cluster(scene: Scene) -> None
 @pytest.mark.slow
 def test_what_cannot_be_is_refused_and_told(scene: Scene) -> None:
     scene.ask(issuer=f"{ISSUER}/")
-    scene.stand.start()
+    scene.start()
     told = scene.wait("Degraded", "True", "Refused")
     assert "they differ in the slash at the end" in told["message"]
     assert not scene.folder.exists()

@@ -135,7 +135,12 @@ def missed(stand: Operated) -> None:
 
 def issuer(stand: Operated, folder: Path) -> None:
     """An issuer that is published in a directory."""
-    thing = {"metadata": {"name": stand.name}, "spec": {"to": f"dir:{folder / 'issuer'}"}}
+    thing = {
+        "apiVersion": API,
+        "kind": "PublishedIssuer",
+        "metadata": {"name": stand.name},
+        "spec": {"to": f"dir:{folder / 'issuer'}"},
+    }
     stand.admin.create(at("publishedissuers", api=API), thing).object  # noqa: B018 - raises
 
 

@@ -100,6 +100,12 @@ def test_the_webhook_process_loads_no_cloud_sdk_no_yaml_and_no_crypto() -> None:
     )
 
 
+def test_the_operator_loads_no_cloud_sdk_before_a_place_is_used() -> None:
+    modules = loaded("import vestibule.apps.operator.app, vestibule.cli.operator")
+
+    assert modules & {"boto3", "botocore", "azure", "google"} == set()
+
+
 def test_help_loads_no_app() -> None:
     modules = loaded(
         "from vestibule.cli.main import cli\n"

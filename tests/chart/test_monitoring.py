@@ -31,13 +31,13 @@ def declared() -> set[str]:
                 name = node.args[0]
                 if isinstance(name, ast.Constant) and str(name.value).startswith("vestibule_"):
                     suffixes = kinds.get(node.func.id, ("_total",) if node.func.id == "_labelled" else ("",))
-                    found |= {f"{name.value}{suffix}" for suffix in suffixes}
+                    found |= {f"{name.value!s}{suffix}" for suffix in suffixes}
             if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
                 inner = node.slice
                 if isinstance(inner, ast.Tuple) and isinstance(inner.elts[0], ast.Constant):
                     suffix = {"counters": "_total", "gauges": ""}.get(node.value.attr)
                     if suffix is not None:
-                        found.add(f"{inner.elts[0].value}{suffix}")
+                        found.add(f"{inner.elts[0].value!s}{suffix}")
             if isinstance(node, ast.Tuple) and node.elts and isinstance(node.elts[0], ast.Constant):
                 first = str(node.elts[0].value)
                 found |= {first} if first.startswith("vestibule_cache_") else set()

@@ -77,8 +77,8 @@ def open_objects(part: Object, path: str) -> Iterator[str]:
         yield from open_objects(inner, f"{path}.{name}".removeprefix("."))
     for inner in part.get("anyOf", ()):
         yield from open_objects(inner, path)
-    if "array" in ([kinds] if isinstance(kinds, str) else kinds) and "items" in part:
-        yield from open_objects(part["items"], path)
+    if kinds == "array":
+        yield from open_objects(part.get("items", {}), path)
 
 
 def test_no_object_takes_a_name_that_it_does_not_know() -> None:

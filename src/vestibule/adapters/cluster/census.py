@@ -140,11 +140,11 @@ class Census:
             yield from sandboxes.differences(pods.as_created(pod), namespace, self._labels(namespace), world)
 
     def _sent_by(self, pod: Object) -> Registration | None:
-        """The entry for sandboxes that selects the pod, or else any."""
+        """The entry for sandboxes that selects the pod, or else any; without one the general entry serves."""
         meta = pod["metadata"]
         labels, around = meta.get("labels") or {}, self._labels(meta["namespace"])
         chosen = (one for one in self._beside if not one.selects(labels, around))
-        return next(chosen, self._beside[0] if self._beside else None)
+        return next(chosen, self._beside[0] if self._beside else self._registration)
 
     def _note(self, pod: Object, read: Facts, one: Difference, registration: Registration | None) -> None:
         owner = census.owner(pod, read.levels)

@@ -288,7 +288,8 @@ def _definition(
     whole = {
         "type": "object",
         "description": about,
-        "required": [] if spec.get("nullable") else ["spec"],
+        # an empty list is stored as none, and would differ for ever from what is applied
+        **({} if spec.get("nullable") else {"required": ["spec"]}),
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},

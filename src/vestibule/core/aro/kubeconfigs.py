@@ -1,0 +1,199 @@
+"""The kubeconfig of a cluster: from where Azure Service Operator writes it to where Cluster API looks.
+
+It is copied when it stands elsewhere, never weakened: without an authority in it, TLS is verified with those
+of the system. Its client certificate decides when it must be renewed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from vestibule.core.aro import embedded, engine, names, subject
+from vestibule.core.aro.embedded import Object
+from vestibule.core.aro.world import Change, Ref, World
+
+KEY: Final = "value"
+_SOON: Final = 15 * 60.0
+"""Seconds before its end at which a kubeconfig should have been replaced."""
+_RETRY: Final = 10.0
+_DAY: Final = 24 * 3600.0
+_CREDENTIALS: Final = "spec.operatorSpec.secrets"
+
+
+class Place(NamedTuple):
+    """Where a kubeconfig stands."""
+
+    secret: str
+    key: str
+
+
+def target(cluster: str) -> Place:
+    """Where Cluster API looks for it."""
+    return Place(f"{cluster}-kubeconfig", KEY)
+
+
+def declared(hcp: Object, cluster: str) -> Place:
+    """Where Azure Service Operator is told to write it."""
+    secrets = embedded.value(hcp, _CREDENTIALS) or {}
+    for name in ("adminCredentials", "userCredentials"):
+        found = secrets.get(name) if isinstance(secrets, Mapping) else None
+        if isinstance(found, Mapping) and found.get("name"):
+            return Place(str(found["name"]), str(found.get("key") or KEY))
+    return target(cluster)
+
+
+def with_credentials(hcp: Object, cluster: str) -> Object:
+    """The cluster with a place for its kubeconfig, if it names none."""
+    secrets = embedded.value(hcp, _CREDENTIALS) or {}
+    if "adminCredentials" in secrets or "userCredentials" in secrets:
+        return hcp
+    place = target(cluster)
+    wanted = {"name": place.secret, "key": place.key}
+    return embedded.with_value(hcp, f"{_CREDENTIALS}.adminCredentials", wanted)
+
+
+class Kept(NamedTuple):
+    """What is to be done about a kubeconfig."""
+
+    there: bool
+    """Whether Cluster API will find one."""
+    secrets: tuple[Object, ...] = ()
+    changes: tuple[Change, ...] = ()
+    after: float | None = None
+    """Seconds until it should be looked at again."""
+    problem: str = ""
+
+
+def keep(obj: Object, hcp: Object, cluster: str, world: World) -> Kept:
+    """Looks at the kubeconfig of a cluster; ``obj`` is its AROControlPlane."""
+    source, goal = declared(hcp, cluster), target(cluster)
+    found = _secret(obj, source.secret, world)
+    raw = _data(found, source.key)
+    if found is None or not raw:
+        return Kept(there=False)
+    try:
+        parsed = world.parsed(raw)
+    except ValueError as error:
+        return Kept(there=False, problem=f"Secret {source.secret}, key {source.key}: {error}")
+    entry = _current(parsed)
+    if entry is None:
+        problem = f"Secret {source.secret}, key {source.key}: no kubeconfig with a current cluster"
+        return Kept(there=False, problem=problem)
+    secrets: list[Object] = []
+    changes: list[Change] = []
+    if source == goal:
+        changes += _marked(found, cluster, world)
+    else:
+        secrets += _copied(obj, goal, raw, cluster, world)
+    authority = entry.get("certificate-authority-data")
+    if isinstance(authority, str) and authority:
+        secrets.append(_authority(obj, cluster, authority))
+    return Kept(there=True, secrets=tuple(secrets), changes=tuple(changes), after=_renewal(found, world))
+
+
+def _secret(obj: Object, name: str, world: World) -> Object | None:
+    return world.get(Ref("", "Secret", subject.namespace(obj), name, "v1"))
+
+
+def _data(secret: Object | None, key: str) -> bytes:
+    text = embedded.value(secret, "data") or {}
+    try:
+        return base64.b64decode(str(text.get(key) or ""), validate=True)
+    except binascii.Error:
+        return b""
+
+
+def _current(parsed: Any) -> Mapping[str, Any] | None:
+    """The cluster of the current context."""
+    if not isinstance(parsed, Mapping):
+        return None
+    context = _named(parsed.get("contexts"), parsed.get("current-context"), "context")
+    name = context.get("cluster") if context is not None else None
+    clusters = parsed.get("clusters")
+    if (
+        name is None
+        and isinstance(clusters, list)
+        and len(clusters) == 1
+        and isinstance(clusters[0], Mapping)
+    ):
+        name = clusters[0].get("name")
+    return _named(clusters, name, "cluster")
+
+
+def _named(listed: Any, name: Any, field: str) -> Mapping[str, Any] | None:
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, Mapping) and one.get("name") == name and isinstance(one.get(field), Mapping):
+            found: Mapping[str, Any] = one[field]
+            return found
+    return None
+
+
+def _marked(secret: Object, cluster: str, world: World) -> list[Change]:
+    """Azure Service Operator's own Secret is where Cluster API looks: the label is added, and the time.
+    Its type cannot be changed, and its content is left to its owner."""
+    annotations = subject.annotations_of(secret)
+    fresh = names.KUBECONFIG_UPDATED in annotations and annotations.get(names.KUBECONFIG_REFRESH) != "true"
+    labelled = subject.labels_of(secret).get(names.CLUSTER_NAME) == cluster
+    if fresh and labelled:
+        return []
+    said: Object = {names.KUBECONFIG_UPDATED: _moment(world.now), names.KUBECONFIG_REFRESH: None}
+    patch = {"metadata": {"labels": {names.CLUSTER_NAME: cluster}, "annotations": said}}
+    return [Change(engine.ref({"apiVersion": "v1", "kind": "Secret", **secret}), patch)]
+
+
+def _copied(obj: Object, goal: Place, raw: bytes, cluster: str, world: World) -> list[Object]:
+    """A copy of ours, written anew only when the content changed."""
+    before = _secret(obj, goal.secret, world)
+    since = subject.annotations_of(before or {}).get(names.KUBECONFIG_UPDATED)
+    same = _data(before, goal.key) == raw
+    updated = since if same and since else _moment(world.now)
+    return [
+        _made(
+            obj,
+            goal.secret,
+            cluster,
+            {goal.key: base64.b64encode(raw).decode()},
+            {names.KUBECONFIG_UPDATED: updated},
+        )
+    ]
+
+
+def _authority(obj: Object, cluster: str, authority: str) -> Object:
+    """Cluster API expects a key beside the certificate; nobody but Azure has it."""
+    placeholder = base64.b64encode(b"placeholder").decode()
+    return _made(obj, f"{cluster}-ca", cluster, {"tls.crt": authority, "tls.key": placeholder}, {})
+
+
+def _made(obj: Object, name: str, cluster: str, data: Object, annotations: dict[str, str]) -> Object:
+    meta: Object = {
+        "name": name,
+        "namespace": subject.namespace(obj),
+        "labels": {names.CLUSTER_NAME: cluster},
+        "ownerReferences": [engine.owner_reference(obj)],
+    }
+    if annotations:
+        meta["annotations"] = annotations
+    return {"apiVersion": "v1", "kind": "Secret", "type": names.SECRET_TYPE, "metadata": meta, "data": data}
+
+
+def _renewal(secret: Object, world: World) -> float | None:
+    """When to look again, by the end that is written on the Secret."""
+    text = subject.annotations_of(secret).get(names.TOKEN_EXPIRES)
+    try:
+        end = datetime.datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    if end.tzinfo is None:
+        end = end.replace(tzinfo=datetime.UTC)
+    left = (end - world.now).total_seconds() - _SOON
+    if left <= 0:
+        return _RETRY
+    return left if left < _DAY else None
+
+
+def _moment(now: datetime.datetime) -> str:
+    return now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,67 @@
+"""Pods and their sandboxes: what was served lacks nothing, whatever the case; what was not, is found."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.vectors import osc
+from vestibule.core.doctor import sandboxes
+from vestibule.core.kinds import vocabulary
+from vestibule.core.mutation.sandbox import decision, laying
+from vestibule.core.mutation.sandbox.outcome import Sandbox
+from vestibule.core.mutation.sandbox.world import World
+
+Json = dict[str, Any]
+FILE = Path(__file__).parent.parent / "vectors" / "osc.json"
+CASES: list[Json] = [
+    one
+    for one in json.loads(FILE.read_text())
+    if one.get("kind") is None and one.get("operation", "CREATE") == "CREATE"
+]
+
+
+def look(pod: Json, case: Json, found: World) -> list[tuple[str, str]]:
+    namespace = case["namespace"]["metadata"]
+    told = sandboxes.differences(pod, namespace["name"], namespace.get("labels") or {}, found)
+    return [(one.state, one.text) for one in told]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
+@pytest.mark.parametrize("mode", ["strict", "better"])
+def test_a_pod_that_was_served_lacks_nothing(case: Json, mode: str) -> None:
+    case = {**osc._repeated(case), "mode": mode}
+    found, pod = osc.world(case), case["pod"]
+    namespace = case["namespace"]["metadata"]
+    decided: Sandbox = decision.decide(pod, namespace["name"], namespace.get("labels") or {}, found)
+    told = look(pod, case, found)
+    if decided.refusal is not None:
+        assert [state for state, _ in told] == ["refused"]
+        return
+    lacks = bool(
+        decided.runtime_class
+        or set(decided.annotations) - set(pod["metadata"].get("annotations") or {})
+        or set(decided.labels) - set(pod["metadata"].get("labels") or {})
+    )
+
+    assert bool(told) == lacks
+    assert look(laying.applied(copy.deepcopy(pod), decided), case, found) == []
+
+
+def test_a_pod_of_an_older_policy_is_stale_and_not_missed() -> None:
+    case = next(
+        one
+        for one in CASES
+        if one["expect"].get("changed") and (one["pod"].get("spec") or {}).get("runtimeClassName")
+    )
+    case = {**osc._repeated(case), "mode": "better"}
+    pod = copy.deepcopy(case["pod"])
+    pod["metadata"].setdefault("annotations", {})[vocabulary.SANDBOX] = "another"
+
+    ((state, text),) = look(pod, case, osc.world(case))
+    assert state == "stale"
+    assert "older" in text

@@ -1,0 +1,190 @@
+"""What an audit adds up to, who may be evicted, what became of it, and when the next one is due."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from vestibule import errors
+from vestibule.apps.operator.auditor.state import Due
+from vestibule.core.audit import repair
+from vestibule.core.audit.repair import Evicted
+from vestibule.core.audit.summary import Summary
+from vestibule.core.doctor import census
+from vestibule.core.doctor.census import Cause, Entry, Maker, Tally
+from vestibule.core.doctor.pods import Difference, State
+from vestibule.core.doctor.registration import Registration
+from vestibule.core.kinds import installs, outages
+
+Json = dict[str, Any]
+SET = Maker("ReplicaSet", "web-1", "rs")
+
+
+def entry(
+    name: str = "p",
+    owner: str = "Deployment web",
+    state: State = "missing",
+    cause: Cause = "WebhookAway",
+    maker: Maker | None = SET,
+    **more: Any,
+) -> Entry:
+    difference = Difference(state, ("aws",), "has no aws identity")
+    return Entry("a", name, owner, 1.0, difference, "why", "do", "", cause, f"uid-{name}", maker, **more)
+
+
+# ── what is said ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_pods_are_counted_by_workload_and_cause() -> None:
+    summary = Summary()
+    for one in (entry("p1"), entry("p2"), entry("alone", "", cause="Unknown", maker=None)):
+        summary.add(one)
+    summary.add(entry("old", state="stale", cause="ChangedSince"))
+    summary.add(entry("out")._replace(unselected="objectSelector", cause="NotSelected"))
+    told = summary.condition(Tally(9, 5))
+
+    assert str(told) == "PodsServed=False/PodsMissed"
+    assert told.message.startswith(
+        "3 pods of 2 workloads lack what they ask for: Deployment a/web (2), Pod a/alone;"
+    )
+    assert summary.counts == {
+        ("missing", "WebhookAway"): 2,
+        ("missing", "Unknown"): 1,
+        ("stale", "ChangedSince"): 1,
+        ("missing", "NotSelected"): 1,
+    }
+
+
+def test_nothing_missed_is_well_and_what_is_kept_is_bounded() -> None:
+    assert str(Summary().condition(Tally(9, 5))) == "PodsServed=True/AsExpected"
+    many = Summary()
+    for number in range(5000):
+        many.add(entry(f"p{number}", f"Deployment w{number}"))
+
+    assert (many.missed, len(many.hits), len(many.candidates)) == (5000, 1000, 1000)
+    assert "and 995 more" in many.condition(Tally()).message
+
+
+# ── why ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+AWAY = outages.parse([{"since": "2026-01-01T10:00:00Z", "until": "2026-01-01T10:10:00Z"}, {"since": "?"}])
+
+
+@pytest.mark.parametrize(
+    ("created", "policy", "cause"),
+    [
+        ("2026-01-01T10:05:00Z", "Ignore", "WebhookAway"),
+        ("2026-01-01T09:59:10Z", "Ignore", "WebhookAway"),
+        ("2026-01-01T11:00:00Z", "Ignore", "Unknown"),
+        ("2026-01-01T10:05:00Z", "Fail", "AskedLater"),
+        ("2025-12-01T00:00:00Z", "Ignore", "BeforeRegistration"),
+    ],
+)
+def test_the_cause_is_told_apart(created: str, policy: str, cause: str) -> None:
+    pod = {"metadata": {"namespace": "a", "name": "p", "creationTimestamp": created}}
+    registered = Registration("v", {"failurePolicy": policy}, "2025-12-31T00:00:00Z")
+    missing = Difference("missing", ("aws",), "has no aws identity")
+
+    assert census.entry(pod, missing, ("", ""), registered, {}, NOW, AWAY).cause == cause
+
+
+def test_outages_are_noted_when_they_begin_and_end() -> None:
+    def available(status: str, moment: str) -> Json:
+        return {"type": "Available", "status": status, "lastTransitionTime": moment}
+
+    first = available("True", "2026-01-01T00:00:00Z")
+    gone = available("False", "2026-01-01T10:00:00Z")
+    back = available("True", "2026-01-01T10:10:00Z")
+
+    assert outages.noted(None, None, gone) == []  # it was never there
+    assert outages.noted(None, gone, first) == []
+    begun = outages.noted(None, first, gone)
+    assert begun == [{"since": "2026-01-01T10:00:00Z"}]
+    assert outages.noted(begun, gone, gone) == begun
+    ended = outages.noted(begun, gone, back)
+    assert ended == [{"since": "2026-01-01T10:00:00Z", "until": "2026-01-01T10:10:00Z"}]
+    many = [{"since": str(number), "until": "x"} for number in range(10)]
+    assert len(outages.noted(many, first, gone)) == outages.MOST
+
+
+# ── repair ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_only_pods_that_were_missed_and_are_made_anew_may_be_evicted() -> None:
+    job = entry(maker=Maker("Job", "j", "u"))
+
+    assert repair.eligible(entry()) == ""
+    assert repair.eligible(entry(state="stale", cause="ChangedSince")) != ""
+    assert repair.eligible(entry(cause="AskedLater")) != ""
+    assert repair.eligible(entry(maker=None)) == "nothing makes it anew"
+    assert repair.eligible(job) == "it belongs to a Job"
+    assert repair.eligible(job, jobs=True) == ""
+    assert "which we do not know" in repair.eligible(entry(maker=Maker("Tower", "t", "u")))
+    assert repair.eligible(entry()._replace(unselected="objectSelector")) != ""
+
+
+def pod(uid: str, *, ready: bool = False, **meta: Any) -> Json:
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    return {"metadata": {"uid": uid, "name": uid, **meta}, "status": {"conditions": conditions}}
+
+
+def test_a_workload_spares_a_pod_when_it_has_all_of_them() -> None:
+    maker = {"spec": {"replicas": 2}}
+
+    assert repair.whole(maker, [pod("a"), pod("b")])
+    assert not repair.whole(maker, [pod("a")])
+    assert not repair.whole(maker, [pod("a"), pod("b"), pod("c", deletionTimestamp="now")])
+    assert repair.whole({"spec": {}}, [pod("a")])  # a DaemonSet
+
+
+def test_what_became_of_an_eviction() -> None:
+    gone = Evicted(entry(), 0.0, frozenset({"a", "b"}))
+    ran = Evicted(entry(ready=True), 0.0, frozenset({"a", "b"}))
+
+    assert repair.became(gone, [pod("b")], (), 1.0) == "waiting"
+    assert repair.became(gone, [pod("b"), pod("c")], (), 1.0) == "replaced"
+    assert repair.became(gone, [pod("b"), pod("c")], {"c"}, 1.0) == "missed"
+    assert repair.became(ran, [pod("b"), pod("c")], (), 1.0) == "waiting"
+    assert repair.became(ran, [pod("b"), pod("c", ready=True)], (), 1.0) == "replaced"
+    assert repair.became(gone, [pod("b")], (), 301.0) == "gone"
+
+
+# ── when ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def installation(status: str, moment: str) -> Json:
+    return {"status": {"conditions": [{"type": "Available", "status": status, "lastTransitionTime": moment}]}}
+
+
+def test_an_audit_comes_soon_then_by_the_interval_and_when_the_webhook_is_back() -> None:
+    due = Due()
+    there, away, back = (installation(*one) for one in (("True", "t1"), ("False", "t2"), ("True", "t3")))
+
+    assert not due.noted(there, 3600.0, 0.0)
+    assert 60.0 <= due.left(0.0) <= 120.0
+    assert due.noted(there, 3600.0, 120.0)
+    due.ended(3600.0, 130.0)
+    assert 2880.0 <= due.left(130.0) <= 3600.0
+    assert not due.noted(away, 3600.0, 200.0)
+    assert due.left(200.0) > 2000.0
+    assert not due.noted(back, 3600.0, 300.0)
+    assert due.left(300.0) <= 5.0
+    due.ended(3600.0, 310.0)
+    assert not due.noted(back, 60.0, 320.0)  # a shorter interval counts at once
+    assert due.left(320.0) <= 60.0
+
+
+def test_what_is_asked_for_is_checked() -> None:
+    audit = {"interval": "never", "repair": {"mode": "Evict", "perMinute": 0}}
+
+    with pytest.raises(errors.InvalidInput) as caught:
+        installs.parse({"metadata": {"name": "v"}, "spec": {"audit": audit}})
+    assert [one.field for one in caught.value.problems] == [
+        "spec.audit.interval",
+        "spec.audit.repair.perMinute",
+    ]
+    asked = installs.parse({"spec": {}}).audit
+    assert (asked.enabled, asked.interval, asked.repair.mode) == (True, "1h", "Off")

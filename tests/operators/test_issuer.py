@@ -1,0 +1,117 @@
+"""Which keys stay published and which retire; and a crash after any write comes to the same."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.oidc import making
+from tests.oidc.making import Killed, Watched
+from vestibule import errors
+from vestibule.adapters.clouds.objectstore.directory import Directory
+from vestibule.apps.operator.issuer import place, status
+from vestibule.core.kinds import publishing
+from vestibule.core.kinds.publishing import Publish
+from vestibule.core.oidc import keeping
+
+NOW = datetime.datetime(2026, 5, 1, 12, 0, tzinfo=datetime.UTC)
+DAY = 24 * 3600.0
+ISSUER = "https://id.example.com/c1"
+
+
+def test_a_key_of_the_cluster_is_remembered_from_its_first_day() -> None:
+    first = keeping.kept(None, ["a"], DAY, NOW)
+    later = keeping.kept(first.keys, ["a", "b"], DAY, NOW + datetime.timedelta(hours=1))
+
+    assert first == ([{"kid": "a", "since": "2026-05-01T12:00:00Z"}], (), None)
+    assert [one["since"] for one in later.keys] == ["2026-05-01T12:00:00Z", "2026-05-01T13:00:00Z"]
+
+
+def test_a_key_that_left_stays_for_the_retention_and_then_retires() -> None:
+    known = [{"kid": "a", "since": "2026-04-01T00:00:00Z"}, {"kid": "b", "since": "2026-05-01T00:00:00Z"}]
+    gone = keeping.kept(known, ["b"], DAY, NOW)
+    almost = keeping.kept(gone.keys, ["b"], DAY, NOW + datetime.timedelta(seconds=DAY - 1))
+    over = keeping.kept(almost.keys, ["b"], DAY, NOW + datetime.timedelta(seconds=DAY))
+
+    assert gone.keys[1] == {"kid": "a", "since": "2026-04-01T00:00:00Z", "left": "2026-05-01T12:00:00Z"}
+    assert (gone.retire, gone.due) == ((), DAY)
+    assert (almost.retire, almost.due) == ((), 1.0)
+    assert (over.retire, [one["kid"] for one in over.keys]) == (("a",), ["b"])
+
+
+def test_a_key_that_comes_back_is_the_clusters_again() -> None:
+    known = [{"kid": "a", "since": "2026-04-01T00:00:00Z", "left": "2026-04-02T00:00:00Z"}]
+
+    assert keeping.kept(known, ["a"], DAY, NOW).keys == [{"kid": "a", "since": "2026-04-01T00:00:00Z"}]
+
+
+def test_what_cannot_be_read_begins_its_wait_anew() -> None:
+    known = [{"kid": "a", "left": "yesterday"}, {}]
+
+    assert keeping.kept(known, ["b"], DAY, NOW).due == DAY
+
+
+@pytest.mark.parametrize("fatal", [1, 2])
+def test_a_crash_after_any_write_comes_to_the_same(tmp_path: Path, fatal: int) -> None:
+    spec = Publish(to="dir:x")
+    calls = iter(range(1, 100))
+
+    def after(name: str) -> None:
+        del name
+        if next(calls) == fatal:
+            raise Killed
+
+    store = Directory(tmp_path / "site")
+    with pytest.raises(Killed):
+        place.publish(Watched(store, after=after), ISSUER, [making.key(0)], (), spec)
+    written: list[str] = []
+    place.publish(Watched(store, after=written.append), ISSUER, [making.key(0)], (), spec)
+    whole = {path.name: path.read_bytes() for path in (tmp_path / "site").rglob("*") if path.is_file()}
+    place.publish(Watched(store, after=written.append), ISSUER, [making.key(0)], (), spec)
+    fresh = Directory(tmp_path / "fresh")
+    place.publish(fresh, ISSUER, [making.key(0)], (), spec)
+
+    assert len(written) == 2 - fatal
+    assert {p.name: p.read_bytes() for p in (tmp_path / "fresh").rglob("*") if p.is_file()} == whole
+    assert {p.name: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()} == whole
+
+
+def test_a_key_that_retires_twice_is_no_fault(tmp_path: Path) -> None:
+    store, spec = Directory(tmp_path), Publish(to="dir:x")
+    old, new = making.key(0), making.key(1)
+    place.publish(store, ISSUER, [old, new], (), spec)
+    for expected in ((old.kid,), ()):
+        assert place.publish(store, ISSUER, [new], (old.kid,), spec).plan.retired == expected
+
+    stored = store.read("openid/v1/jwks")
+    assert stored is not None
+    assert [key["kid"] for key in json.loads(stored.body)["keys"]] == [new.kid]
+
+
+def test_faults_degrade_after_five_minutes_and_mistakes_at_once() -> None:
+    passing = status.problem(errors.Unavailable("no answer"))
+    lasting = status.problem(errors.Forbidden("no right"))
+
+    def said(wrong: status.Problem | None, seconds: float) -> list[str]:
+        return [str(one) for one in status.conditions(wrong, seconds)]
+
+    assert said(None, 0) == ["Published=True/AsExpected", "Degraded=False/AsExpected"]
+    assert said(passing, 10) == ["Published=False/Unavailable", "Degraded=False/AsExpected"]
+    assert said(passing, 301) == ["Published=False/Unavailable", "Degraded=True/Unavailable"]
+    assert said(lasting, 0) == ["Published=False/Forbidden", "Degraded=True/Forbidden"]
+
+
+def test_every_problem_of_an_object_is_told() -> None:
+    obj = {"metadata": {"name": "c"}, "spec": {"to": "s3://b", "retention": "9m", "interval": "soon"}}
+
+    with pytest.raises(errors.InvalidInput) as caught:
+        publishing.parse(obj)
+    assert [str(one) for one in caught.value.problems] == [
+        "PublishedIssuer c: spec.retention: is '9m', want a duration of at least 10m",
+        "PublishedIssuer c: spec.interval: is 'soon', want a duration of at least 1s",
+    ]
+    with pytest.raises(errors.InvalidInput, match="spec: Object missing required field `to`"):
+        publishing.parse({"metadata": {"name": "c"}, "spec": {}})
