@@ -19,12 +19,12 @@ from tests.apiserver import writes
 from tests.apiserver.hall import path_of
 from tests.apiserver.hostedstand import HostedStand, Kubelet, hosted_stand
 from tests.apiserver.operated import normal
-from tests.apiserver.writes import Tally
+from tests.apiserver.writes import FAULTS, Tally
 from tests.rig import definitions
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.faultproxy import FaultProxy
-from tests.rig.faults import Cut, Fault, Status
+from tests.rig.faults import Cut, Status
 from vestibule.adapters.cluster import kubeconfig
 from vestibule.adapters.cluster.client import Client
 from vestibule.apps.operator.app import App, Options
@@ -34,14 +34,6 @@ from vestibule.core.native import crds
 
 Json = dict[str, Any]
 OWNER = "vestibule.dev/owner"
-CONFLICT = b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}'
-FAULTS: dict[str, Fault] = {
-    "409": Status(409, CONFLICT, {"Content-Type": "application/json"}),
-    "429": Status(429, b"", {"Retry-After": "1"}),
-    "500": Status(500),
-    "503": Status(503, b"", {"Retry-After": "1"}),
-    "lost answer": Cut(after=True),
-}
 
 
 class Crashing:
@@ -61,7 +53,7 @@ class Crashing:
         stand.admin.apply(path_of(secret), secret, "hypershift", force=True).object  # noqa: B018 - raises
         stand.server = guest.url
 
-    def until(self, done: Callable[[], bool], last: int = 0, fault: Fault | None = None) -> list[str]:
+    def until(self, done: Callable[[], bool], last: int = 0, fault: Status | Cut | None = None) -> list[str]:
         """Run one until the world is as wanted, or it dies; what it wrote."""
         self.tally.begin(last, fault)
         asyncio.run(self._run(lambda: self.tally.dead.is_set() or done(), 60))
@@ -188,16 +180,21 @@ def test_a_death_with_any_write_comes_to_the_same_state(crashing: Crashing) -> N
     assert len(rising) > 12
     assert len(falling) > 8
     assert [one for one in left if not one.startswith("namespaces ")] == []
+    deaths = 0
     for last in range(1, max(len(rising), len(falling)) + 1):
         stand.ask()
         crashing.until(up, last)
+        deaths += crashing.tally.dead.is_set()
         crashing.until(up)
         assert state(stand) == wanted, f"died with {rising[min(last, len(rising)) - 1]}"
         stand.admin.delete(stand.path)
         crashing.until(down, last)
+        deaths += crashing.tally.dead.is_set()
         crashing.until(down)
         assert state(stand) == left, f"died with {falling[min(last, len(falling)) - 1]}"
         clean(stand)
+    # with the last write of a way the world is as wanted, and may be seen to be before the death is
+    assert deaths >= len(rising) + len(falling) - 2
     stand.ask()
     crashing.until(up)
     assert state(stand) == wanted

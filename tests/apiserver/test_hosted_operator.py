@@ -15,8 +15,10 @@ import pytest
 
 from tests.apiserver.beside import Beside
 from tests.apiserver.hall import path_of
+from tests.apiserver.hostedstand import hosted_control_plane
 from tests.apiserver.test_hosted import CASES, LABELLED, Hosted, create, guest_namespace, hosted, wait_served
 from tests.process.webhook import free_port
+from tests.rig import definitions
 from tests.rig.client import JSON_PATCH, at
 from tests.vectors.hypershift_attach import mutated
 from tests.vectors.hypershift_pki import text
@@ -42,38 +44,20 @@ __all__ = ["guest_namespace", "hosted"]
 Json = dict[str, Any]
 T = TypeVar("T")
 API = "vestibule.dev/v1alpha1"
-CONTROL_PLANE: Json = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "hostedcontrolplanes.hypershift.openshift.io"},
-    "spec": {
-        "group": "hypershift.openshift.io",
-        "scope": "Namespaced",
-        "names": {"kind": "HostedControlPlane", "plural": "hostedcontrolplanes"},
-        "versions": [
-            {
-                "name": "v1beta1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-                },
-            }
-        ],
-    },
-}
 
 
 @pytest.fixture(scope="module")
-def definitions(hosted: Hosted) -> Iterator[None]:
-    made = [CONTROL_PLANE, crds.hosted_webhook()]
-    for one in made:
-        admin = hosted.management.admin
-        admin.apply(path_of(one), one, "hosted", force=True).object  # noqa: B018 - raises
-        admin.wait(path_of(one), _established)
+def kinds(hosted: Hosted) -> Iterator[None]:
+    """The real definitions, and ours."""
+    admin, ours = hosted.management.admin, crds.hosted_webhook()
+    admin.apply(path_of(ours), ours, "hosted", force=True).object  # noqa: B018 - raises
+    admin.wait(path_of(ours), _established)
+    sources = (definitions.HYPERSHIFT, definitions.CLUSTER, definitions.KUBEADM)
+    paths = definitions.install(hosted.management, *sources)
     yield
-    for one in made:
-        hosted.management.admin.delete(path_of(one))
+    for path in [path_of(ours), *paths]:
+        admin.delete(path)
+        admin.wait_gone(path)
 
 
 def _established(item: Json) -> bool:
@@ -84,7 +68,7 @@ def _established(item: Json) -> bool:
 class Asked:
     """A request, the webhook's place, and looks at it."""
 
-    def __init__(self, hosted: Hosted, name: str, server: str = "") -> None:
+    def __init__(self, hosted: Hosted, name: str, server: str = "", **spec: Any) -> None:
         self.hosted, self.name, self.port = hosted, name, free_port()
         self.namespace = hosted.control_plane["metadata"]["namespace"]
         self.key = f"{self.namespace}/{name}"
@@ -102,6 +86,7 @@ class Asked:
                 "tenantId": "11111111-2222-3333-4444-555555555555",
                 "url": f"https://127.0.0.1:{self.port}",
                 "server": self.server,
+                **spec,
             },
         }
         self.admin.create(at("hostedwebhooks", self.namespace, api=API), request).object  # noqa: B018 - raises
@@ -119,8 +104,7 @@ class Asked:
             "metadata": {"name": "service-network-admin-kubeconfig", "namespace": self.namespace},
             "data": {"kubeconfig": base64.b64encode(said.encode()).decode()},
         }
-        thing = {**self.hosted.control_plane, "spec": {"platform": {"type": "KubeVirt"}}}
-        thing["metadata"] = {"name": "hcp", "namespace": self.namespace}
+        thing = hosted_control_plane(self.namespace)
         path = at("hostedcontrolplanes", self.namespace, "hcp", api="hypershift.openshift.io/v1beta1")
         for where, one in ((path_of(secret), secret), (path, thing)):
             self.admin.apply(where, one, "hypershift", force=True).object  # noqa: B018 - raises
@@ -186,7 +170,7 @@ REGISTRATION = at("mutatingwebhookconfigurations", name=webhooks.OURS, api="admi
 
 
 def test_up_in_order_steady_through_the_guests_death_and_down(
-    hosted: Hosted, definitions: None, guest_namespace: str, tmp_path: Path
+    hosted: Hosted, kinds: None, guest_namespace: str, tmp_path: Path
 ) -> None:
     asked = Asked(hosted, "one")
     guest = hosted.guest
@@ -256,7 +240,7 @@ def test_up_in_order_steady_through_the_guests_death_and_down(
     assert guest.admin.get(at("namespaces", name=identity.GUEST_NAMESPACE)).status == 200
 
 
-def test_a_dead_guest_is_waited_for_and_then_left_behind(hosted: Hosted, definitions: None) -> None:
+def test_a_dead_guest_is_waited_for_and_then_left_behind(hosted: Hosted, kinds: None) -> None:
     asked = Asked(hosted, "two")
     asked.look()
     hosted.guest.apiserver.kill()
@@ -291,7 +275,7 @@ class Counted:
         self.ended.append(result)
 
 
-def test_one_guest_that_says_nothing_does_not_keep_another_waiting(hosted: Hosted, definitions: None) -> None:
+def test_one_guest_that_says_nothing_does_not_keep_another_waiting(hosted: Hosted, kinds: None) -> None:
     """With a single worker: a run that takes long does not count as one."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         slow = Asked(hosted, "slow", f"https://127.0.0.1:{silent.getsockname()[1]}")
@@ -331,3 +315,73 @@ def test_one_guest_that_says_nothing_does_not_keep_another_waiting(hosted: Hoste
         asked.admin.delete(asked.path)
         asked.look()
         asked.admin.wait_gone(asked.path)
+
+
+CLUSTERS = "cluster.x-k8s.io/v1beta1"
+KUBEADM = "controlplane.cluster.x-k8s.io/v1beta1"
+
+
+def kubeadm(hosted: Hosted, namespace: str) -> str:
+    """A Cluster with its KubeadmControlPlane and Secrets, as Cluster API leaves them; the path of the
+    second, which has a file of somebody else's."""
+    admin, secrets = hosted.management.admin, hosted.secrets
+    root = {key: text(secrets["root-ca"], key) for key in ("ca.crt", "ca.key")}
+    signer = Pair(*(text(secrets["cluster-signer-ca"], key) for key in ("ca.crt", "ca.key")))
+    wanted = profile.Profile("admin", organizations=("system:masters",), usages=("clientAuth",))
+    pair = profile.issue(signer, wanted, datetime.datetime.now(datetime.UTC))
+    server = f"https://localhost:{hosted.guest.apiserver.port}"
+    contents = {
+        "c1-kubeconfig": {"value": kubeconfig_text(server, root["ca.crt"], by_certificate(pair))},
+        "c1-ca": {"tls.crt": root["ca.crt"], "tls.key": root["ca.key"]},
+    }
+    for name, content in contents.items():
+        data = {key: base64.b64encode(value.encode()).decode() for key, value in content.items()}
+        admin.create(at("secrets", namespace), {"metadata": {"name": name}, "data": data}).object  # noqa: B018
+    template = {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "X", "name": "x"}
+    plane = {
+        "apiVersion": KUBEADM,
+        "kind": "KubeadmControlPlane",
+        "metadata": {"name": "c1-control-plane"},
+        "spec": {
+            "version": "v1.36.3",
+            "machineTemplate": {"infrastructureRef": template},
+            "kubeadmConfigSpec": {"files": [{"path": "/etc/theirs", "content": "x"}]},
+        },
+    }
+    admin.create(at("kubeadmcontrolplanes", namespace, api=KUBEADM), plane).object  # noqa: B018 - raises
+    reference = {"apiVersion": KUBEADM, "kind": "KubeadmControlPlane", "name": "c1-control-plane"}
+    spec = {"controlPlaneRef": reference}
+    cluster = {"apiVersion": CLUSTERS, "kind": "Cluster", "metadata": {"name": "c1"}, "spec": spec}
+    admin.create(at("clusters", namespace, api=CLUSTERS), cluster).object  # noqa: B018 - raises
+    return at("kubeadmcontrolplanes", namespace, "c1-control-plane", api=KUBEADM)
+
+
+def test_a_static_pod_goes_through_the_files_of_the_kubeadm_control_plane(
+    hosted: Hosted, kinds: None
+) -> None:
+    """Beside everybody else's, once, and away again; by a client certificate, since nobody renews files."""
+    namespace = hosted.control_plane["metadata"]["namespace"]
+    path = kubeadm(hosted, namespace)
+    target = {"flavour": "clusterapi", "name": "c1"}
+    asked = Asked(hosted, "static", target=target, attach="static-pod")
+    assert asked.look() == [Done()]
+    assert asked.condition("Available") == "True"
+    assert asked.condition("Verified") == "Unknown"
+    files = asked.admin.get(path).object["spec"]["kubeadmConfigSpec"]["files"]
+    paths = [one["path"] for one in files]
+    assert paths[0] == "/etc/theirs"
+    assert f"/etc/kubernetes/manifests/{webhooks.OURS}.yaml" in paths
+    sources = {one["contentFrom"]["secret"]["name"] for one in files if "contentFrom" in one}
+    assert sources == {f"{webhooks.OURS}-c1-serving-cert", f"{webhooks.OURS}-c1-kubeconfig"}
+    secret = asked.admin.get(at("secrets", namespace, f"{webhooks.OURS}-c1-kubeconfig")).object
+    assert "tls.crt" in secret["data"]
+    assert "token" not in secret["data"]
+    before = asked.admin.get(path).object["metadata"]["resourceVersion"]
+    assert asked.look(2) == [Done(), Done()]
+    assert asked.admin.get(path).object["metadata"]["resourceVersion"] == before
+
+    asked.admin.delete(asked.path)
+    assert asked.look() == [Done(forget=True)]
+    files = asked.admin.get(path).object["spec"]["kubeadmConfigSpec"]["files"]
+    assert [one["path"] for one in files] == ["/etc/theirs"]
+    assert hosted.guest.admin.get(REGISTRATION).status == 404

@@ -14,10 +14,19 @@ from tests.rig import messages
 from tests.rig.controlplane import ADMIN, MASTERS, ControlPlane
 from tests.rig.exchange import Calls, Seen, Shared, Streams
 from tests.rig.faultproxy import FaultProxy
-from tests.rig.faults import Cut, Fault
+from tests.rig.faults import Cut, Fault, Status
 from tests.rig.messages import Head
 
 READS = ("GET", "HEAD")
+_CONFLICT = b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}'
+FAULTS: dict[str, Status | Cut] = {
+    "409": Status(409, _CONFLICT, {"Content-Type": "application/json"}),
+    "429": Status(429, b"", {"Retry-After": "1"}),
+    "500": Status(500),
+    "503": Status(503, b"", {"Retry-After": "1"}),
+    "lost answer": Cut(after=True),
+}
+"""What can become of a write; the last is done, and nobody hears of it."""
 
 
 class Tally:
@@ -28,7 +37,7 @@ class Tally:
         self.dead = threading.Event()
         self.begin()
 
-    def begin(self, last: int = 0, fault: Fault | None = None) -> None:
+    def begin(self, last: int = 0, fault: Status | Cut | None = None) -> None:
         """Count from nothing."""
         self.dead.clear()
         self.last, self.fault = last, fault
@@ -56,7 +65,7 @@ class Counted(Calls):
     def __init__(self, tally: Tally, shared: Shared, client: Streams) -> None:
         super().__init__(shared, client)
         self._tally = tally
-        self._writing = ""
+        self._writing, self._cut = "", False
 
     async def _call(self, head: Head) -> bool:
         method, path, _ = head.first.split(" ", 2)
@@ -71,19 +80,16 @@ class Counted(Calls):
         return await super()._call(head)
 
     async def _struck(self, head: Head, method: str, path: str) -> bool:
-        """The fault in place of the write; one that strikes afterwards lets it be done."""
+        """The fault in place of the write; a lost answer is one to a write that was done."""
         fault = self._tally.fault
-        assert fault is not None
-        if not isinstance(fault, Cut):
-            b"".join([piece async for piece in messages.read_body(self._from, head)])
-            assert hasattr(fault, "code")
-            await self._write(self._to, messages.answer(fault.code, fault.body, fault.headers))
-            self._shared.seen.append(Seen(method, path, fault, fault.code))
-            return True
-        self._cut = True
-        return await super()._call(head)
-
-    _cut = False
+        if not isinstance(fault, Status):
+            self._cut = True
+            return await super()._call(head)
+        async for _ in messages.read_body(self._from, head):
+            pass
+        await self._write(self._to, messages.answer(fault.code, fault.body, fault.headers))
+        self._shared.seen.append(Seen(method, path, fault, fault.code))
+        return True
 
     async def _answer(
         self, server: asyncio.StreamReader, method: str, path: str, fault: Fault | None

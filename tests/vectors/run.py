@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 HERE = Path(__file__).parent
-FAMILIES = ("cwii", "azwi", "aws_gcp", "osc", "ccoctl", "hypershift")
+FAMILIES = ("cwii", "azwi", "aws_gcp", "osc", "ccoctl", "hypershift", "aro")
 
 
 def departures(family: str) -> dict[str, str]:

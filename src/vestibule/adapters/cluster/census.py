@@ -96,6 +96,11 @@ class Census:
         self.entries.sort(key=lambda one: (one.namespace, one.name))
         return Tally(self._seen, self._served, tuple(self._unread))
 
+    @property
+    def remembered(self) -> int:
+        """Objects around pods that are held now."""
+        return len(self._known)
+
     async def over(self, some: Iterable[Object]) -> None:
         """Go through these pods."""
         await asyncio.gather(*(self._one(pod) for pod in some if pods.alive(pod)))

@@ -75,6 +75,9 @@ class RememberedCluster:
                 self._wholes[key] = None
         return self._wholes[key]
 
+    def __len__(self) -> int:
+        return len(self._found) + len(self._wholes)
+
     def keep_only(self, namespace: str) -> None:
         """Let go of what stands in other namespaces; namespaces themselves stay."""
         for known in (self._found, self._wholes):

@@ -132,10 +132,9 @@ def _wrong(text: str) -> Found:
 
 def _declared(azure_name: str, infrastructure: Object | None) -> Object | None:
     for one in embedded.resources(infrastructure or {}):
-        what = embedded.of(one)
-        if (what.group, what.kind) == (names.VAULT_GROUP, names.VAULT):
-            if embedded.azure_name(one) == azure_name:
-                return one
+        group, _, kind = embedded.of(one)
+        if (group, kind, embedded.azure_name(one)) == (names.VAULT_GROUP, names.VAULT, azure_name):
+            return one
     return None
 
 

@@ -34,10 +34,11 @@ async def missed(client: Client, events: Events, hits: Mapping[str, Hit], told: 
         entry = hit.entry
         pods = "a pod" if hit.number == 1 else f"{hit.number} pods"
         note = f"{pods} of it: {entry.difference.text}; {entry.reason}; {entry.advice}"
-        if told.get(name) == note or fresh == _MOST:
+        news = f"{pods}: {entry.cause}: {entry.difference.text}"
+        if told.get(name) == news or fresh == _MOST:
             continue
         fresh += 1
-        told[name] = note
+        told[name] = news
         await events.tell(await _about(client, entry), "PodsMissed", note, "Audit", "Warning")
 
 

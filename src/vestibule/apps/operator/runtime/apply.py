@@ -154,13 +154,14 @@ class Applier:
         return Told(applied, wrote=True, conflict=conflict)
 
     async def remove(self, kind: Kind, obj: Object) -> None:
-        """Delete an object that we made, and no other that took its name since."""
+        """Delete an object that we made, and no other that took its name since: then Conflict is raised, and
+        the next look finds that it is not ours."""
         meta = obj["metadata"]
         self._settled.pop(place(kind, obj), None)
         if meta.get("deletionTimestamp"):
             return
         call = calls.delete(kind, str(meta.get("namespace") or ""), meta["name"], uid=meta["uid"])
-        await self._pen.send(call, kind, f"deleting {said(kind, obj)}", 202, 404, 409)
+        await self._pen.send(call, kind, f"deleting {said(kind, obj)}", 202, 404)
         logger.info("deleted", extra={"object": said(kind, obj)})
 
     async def prune(self, known: dict[Place, Object], wanted: Sequence[Wanted]) -> list[str]:

@@ -1,0 +1,318 @@
+"""``AROControlPlane``: the cluster itself, its key, its kubeconfig and how people sign in.
+
+The chain: infrastructure ready → key known → cluster applied → cluster ready → kubeconfig there → ready. How
+people sign in waits until a node pool of this cluster is ready.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from vestibule.core.aro import embedded, engine, identities, keys, kubeconfigs, names, readiness, subject
+from vestibule.core.aro.embedded import Gvk, Object
+from vestibule.core.aro.world import Listing, NoKind, Pass, Ref, Told, Unreadable, World
+from vestibule.core.kinds import conditions
+from vestibule.core.kinds.conditions import Condition
+
+_BESIDE: Final = {
+    "ResourceGroup": "ResourceGroupReady",
+    "VirtualNetwork": "VNetReady",
+    "NetworkSecurityGroup": "SecurityGroupsReady",
+    "VirtualNetworksSubnet": "SubnetsReady",
+    "Vault": "VaultReady",
+    "UserAssignedIdentity": "UserAssignedIdentitiesReady",
+    "RoleAssignment": "RoleAssignmentReady",
+}
+"""Conditions of other kinds, where the control plane carries some."""
+_DEFERRED: Final = "ExternalAuth creation deferred until at least one node pool is ready"
+
+
+def decide(obj: Object, world: World) -> Pass:
+    """One look at an AROControlPlane."""
+    cluster = subject.owner_cluster(obj, world)
+    if subject.paused(obj, cluster):
+        return subject.pausing(obj, world)
+    try:
+        if subject.deleting(obj):
+            return _leave(obj, world)
+        return _decide(obj, cluster, world)
+    except engine.Incompatible as error:
+        return subject.stuck(obj, world, names.INCOMPATIBLE, str(error), **_down(obj))
+    except identities.NotAllowed as error:
+        return subject.failed(obj, world, "IdentityNotUsable", str(error), **_down(obj))
+    except engine.Corrupt as error:
+        return subject.failed(obj, world, "ReadFailed", str(error))
+    except Unreadable as error:
+        made = subject.failed(obj, world, "ReadFailed", str(error))
+        return replace(made, after=error.after) if error.after is not None else made
+
+
+def _leave(obj: Object, world: World) -> Pass:
+    """How people sign in goes first, then the cluster with its pools; nothing else is needed for it."""
+    settled = engine.settle(obj, [], world)
+    first = [one for one in settled.leaving if embedded.is_openshift(one, names.EXTERNAL_AUTH)]
+    if first:
+        going = tuple(one for one in settled.deletions if one in first)
+        settled = settled._replace(deletions=going)
+    return subject.leave(obj, world, settled)
+
+
+def _down(obj: Object) -> Object:
+    """The fields of a status that is not ready."""
+    initialized = embedded.value(obj, "status.initialization.controlPlaneInitialized") is True
+    return {"ready": False, "initialization": {"controlPlaneInitialized": initialized}}
+
+
+def _decide(obj: Object, cluster: Object | None, world: World) -> Pass:
+    if cluster is None:
+        return Pass()
+    reference = embedded.value(cluster, "spec.infrastructureRef")
+    if not subject.refers_to(reference, "AROCluster", names.INFRASTRUCTURE):
+        return subject.stuck(
+            obj, world, "WrongInfrastructure", "AROControlPlane cannot be used without AROCluster"
+        )
+    first = subject.touched(obj)
+    if first is not None:
+        return first
+    resources = embedded.resources(obj)
+    clusters = embedded.every(resources, names.HCP)
+    if not clusters:
+        text = "spec.resources holds no HcpOpenShiftCluster, want one"
+        return subject.stuck(obj, world, "NoHcpOpenShiftCluster", text, **_down(obj))
+    place = Ref(names.INFRASTRUCTURE, "AROCluster", subject.namespace(obj), str(reference["name"]))
+    infrastructure = world.get(place)
+    waiting = _waiting(infrastructure)
+    if waiting:
+        said = conditions.no(names.READY, "WaitingForInfrastructure", waiting)
+        state = subject.status(obj, world, [said, _unavailable(said), subject.not_paused()], **_down(obj))
+        return Pass(status=state)
+    hcp = clusters[0]
+    key = _key(obj, hcp, infrastructure, world)
+    if key.stop is not None:
+        return key.stop
+    return _applied(obj, cluster, hcp, resources, key, world)
+
+
+def _waiting(infrastructure: Object | None) -> str:
+    if infrastructure is None:
+        return "waiting for the AROCluster to be created"
+    if embedded.resources(infrastructure) and not subject.holds(infrastructure, names.RESOURCES_READY):
+        return "waiting for the resources of the AROCluster"
+    return ""
+
+
+class _Key(NamedTuple):
+    """What is known of the key."""
+
+    condition: Condition | None = None
+    """None: the cluster does not bring one."""
+    version: str = ""
+    """To be written into the cluster."""
+    stop: Pass | None = None
+
+
+def _key(obj: Object, hcp: Object, infrastructure: Object | None, world: World) -> _Key:
+    said = keys.wish(hcp)
+    if said is None:
+        return _Key()
+    ref = identities.reference(obj)
+    if ref is None:
+        missing = keys.unspecified(said)
+        if missing is not None:
+            return _Key(missing, stop=_stopped(obj, missing, world, outcome="error"))
+        return _Key(Condition(names.KEY_READY, "Unknown", "ManualKeyManagement", keys.MANUAL))
+    identities.checked(obj, ref, world)
+    try:
+        found = keys.look(obj, said, infrastructure, ref, world)
+    except Unreadable as error:
+        text = f"key '{said.name}' in vault '{said.vault}': {error.why}"
+        condition = conditions.no(names.KEY_READY, "KeyUnreadable", text)
+        return _Key(condition, stop=_stopped(obj, condition, world, outcome="error", after=error.after))
+    if found.error:
+        return _Key(found.condition, stop=_stopped(obj, found.condition, world, outcome="error"))
+    if not found.version:
+        stop = _stopped(obj, found.condition, world, outcome="requeue", after=keys.VAULT_SECONDS)
+        return _Key(found.condition, stop=stop)
+    if said.version and said.version != found.version:
+        raise engine.Incompatible(
+            f"{embedded.identity(hcp)}: {keys.VERSION} is {said.version!r}, while the current version of key "
+            f"{said.name!r} in vault {said.vault!r} is {found.version!r}: take that one, or leave it out"
+        )
+    return _Key(found.condition, found.version)
+
+
+def _stopped(obj: Object, condition: Condition, world: World, **fields: Any) -> Pass:
+    """The key is not known: nothing of the cluster is applied."""
+    down = conditions.no(names.READY, condition.reason, condition.message)
+    state = subject.status(
+        obj, world, [condition, down, _unavailable(down), subject.not_paused()], **_down(obj)
+    )
+    return Pass(message=condition.message, status=state, **fields)
+
+
+def _applied(
+    obj: Object, cluster: Object, hcp: Object, resources: list[Object], key: _Key, world: World
+) -> Pass:
+    name = str(cluster["metadata"]["name"])
+    wished, deferred = _deferred(obj, hcp, _mutated(hcp, resources, name, key), world)
+    settled = engine.settle(obj, wished, world)
+    live = settled.live.get(embedded.identity(hcp))
+    said: list[Condition] = [subject.not_paused(), *_grouped(settled)]
+    said += [key.condition] if key.condition is not None else []
+    said.append(_cluster_ready(hcp, live))
+    said += _auth(resources, settled, deferred)
+    desired = next((one for one in wished if embedded.identity(one) == embedded.identity(hcp)), hcp)
+    kept = kubeconfigs.keep(obj, desired, name, world)
+    up = readiness.of(live).ready and kept.there
+    down = _why(said, kept, settled)
+    said.append(conditions.yes(names.READY, "Ready") if up else down)
+    said.append(conditions.yes(names.AVAILABLE, "Available") if up else _unavailable(down))
+    state = subject.status(
+        obj,
+        world,
+        said,
+        retired=_retired(said),
+        ready=up,
+        initialization={"controlPlaneInitialized": up},
+        resources=settled.resources(),
+        **_facts(live),
+    )
+    news = up and not subject.holds(obj, names.READY)
+    return Pass(
+        after=kept.after,
+        annotations=subject.owned_annotation(obj, settled.owned),
+        changes=(*settled.changes, *kept.changes),
+        desired=settled.desired,
+        deletions=settled.deletions,
+        secrets=kept.secrets,
+        status=state,
+        events=(Told("Ready", "the cluster is ready and its kubeconfig is there"),) if news else (),
+    )
+
+
+def _mutated(hcp: Object, resources: list[Object], cluster: str, key: _Key) -> list[Object]:
+    """The resources with what is needed besides what the user wrote."""
+    owner = str(hcp["metadata"]["name"])
+    made: list[Object] = []
+    for one in resources:
+        if one is hcp:
+            changed = kubeconfigs.with_credentials(one, cluster)
+            if key.version:
+                changed = embedded.with_value(changed, keys.VERSION, key.version)
+            made.append(changed)
+        elif embedded.is_openshift(one, names.EXTERNAL_AUTH):
+            made.append(owned_by(one, owner))
+        else:
+            made.append(one)
+    return made
+
+
+def owned_by(one: Object, owner: str) -> Object:
+    """A resource of the cluster that names it as its owner. Raises Incompatible where it names another."""
+    found = embedded.value(one, "spec.owner")
+    if not found:
+        return embedded.with_value(one, "spec.owner", {"name": owner})
+    named = embedded.value(one, "spec.owner.name")
+    if named is not None and named != owner:
+        raise engine.Incompatible(
+            f"{embedded.identity(one)}: spec.owner.name is {named!r}, want {owner!r}, the HcpOpenShiftCluster"
+        )
+    return one
+
+
+def _deferred(
+    obj: Object, hcp: Object, wished: list[Object], world: World
+) -> tuple[list[Object], list[Object]]:
+    """Those to be applied now, and those that wait: an ExternalAuth that does not exist waits for a pool."""
+    waiting = embedded.every(wished, names.EXTERNAL_AUTH)
+    if not waiting or _pool_ready(obj, hcp, world):
+        return wished, []
+    late = []
+    for one in waiting:
+        what = embedded.of(one)
+        ref = Ref(what.group, what.kind, subject.namespace(obj), one["metadata"]["name"], what.version)
+        try:
+            if world.get(ref) is None:
+                late.append(one)
+        except NoKind:
+            late.append(one)
+    return [one for one in wished if one not in late], late
+
+
+def _pool_ready(obj: Object, hcp: Object, world: World) -> bool:
+    """Whether a node pool of this very cluster is ready."""
+    try:
+        pools = world.list(Listing(Gvk(names.OPENSHIFT, "", names.NODE_POOL), subject.namespace(obj)))
+    except NoKind:
+        return False
+    owner = hcp["metadata"]["name"]
+    return any(
+        embedded.value(pool, "spec.owner.name") == owner and readiness.of(pool).ready for pool in pools
+    )
+
+
+def _cluster_ready(hcp: Object, live: Object | None) -> Condition:
+    if live is None:
+        text = f"HcpOpenShiftCluster {hcp['metadata']['name']} does not exist yet"
+        return conditions.no(names.HCP_READY, "HcpOpenShiftClusterNotFound", text)
+    return readiness.mirrored(names.HCP_READY, readiness.of(live), "HcpOpenShiftCluster is not yet ready")
+
+
+def _auth(resources: list[Object], settled: engine.Settled, deferred: list[Object]) -> list[Condition]:
+    asked = embedded.every(resources, names.EXTERNAL_AUTH)
+    if not asked:
+        return []
+    if deferred:
+        return [conditions.no(names.AUTH_READY, "WaitingForNodePool", _DEFERRED)]
+    live = settled.live.get(embedded.identity(asked[0]))
+    text = "External authentication is being configured"
+    return [readiness.mirrored(names.AUTH_READY, readiness.of(live), text)]
+
+
+def _grouped(settled: engine.Settled) -> list[Condition]:
+    """Conditions of the other kinds that the control plane carries."""
+    found: list[Condition] = []
+    for kind, condition in _BESIDE.items():
+        several = [one for one in settled.standings if one.gvk.kind == kind]
+        late = [one.name for one in several if not one.state.ready]
+        if late:
+            text = f"Waiting for {kind} to be ready: [{' '.join(late)}]"
+            found.append(conditions.no(condition, "Creating", text))
+        elif several:
+            found.append(conditions.yes(condition, "Succeeded"))
+    return found
+
+
+def _retired(said: list[Condition]) -> list[str]:
+    """Conditions whose cause is not in the spec any more."""
+    told = {one.type for one in said}
+    ours = (names.KEY_READY, names.AUTH_READY, names.DELETING, *_BESIDE.values())
+    return [one for one in ours if one not in told]
+
+
+def _why(said: list[Condition], kept: kubeconfigs.Kept, settled: engine.Settled) -> Condition:
+    """Why it is not ready, the first reason that counts."""
+    if settled.notes:
+        return conditions.no(names.READY, "NotApplied", "; ".join(settled.notes))
+    for one in said:
+        if one.type == names.HCP_READY and one.status != "True":
+            return conditions.no(names.READY, one.reason, one.message)
+    text = kept.problem or "waiting for the kubeconfig of the cluster"
+    return conditions.no(names.READY, "KubeconfigInvalid" if kept.problem else "WaitingForKubeconfig", text)
+
+
+def _unavailable(down: Condition) -> Condition:
+    return down._replace(type=names.AVAILABLE)
+
+
+def _facts(live: Object | None) -> Object:
+    """What the cluster tells about itself; what it does not tell stays as it was."""
+    found = {
+        "id": embedded.value(live, "status.id"),
+        "consoleURL": embedded.value(live, "status.properties.console.url"),
+        "apiURL": embedded.value(live, "status.properties.api.url"),
+        "version": embedded.value(live, "status.properties.version.id"),
+    }
+    return {key: value for key, value in found.items() if value}

@@ -1,0 +1,71 @@
+"""``AzureClusterIdentity``: who an AROControlPlane is in Azure, and whether it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from vestibule import errors
+from vestibule.core.aro import embedded, names, subject
+from vestibule.core.aro.embedded import Object
+from vestibule.core.aro.world import Ref, World
+from vestibule.core.kinds import labels
+
+TYPES: Final = (
+    "ServicePrincipal",
+    "ManualServicePrincipal",
+    "ServicePrincipalCertificate",
+    "UserAssignedMSI",
+    "WorkloadIdentity",
+    "UserAssignedIdentityCredential",
+)
+
+
+class NotAllowed(errors.VestibuleError):
+    """The identity cannot be used: it is not there, or not for this namespace."""
+
+
+def reference(obj: Object) -> Ref | None:
+    """The identity that an AROControlPlane names; None: it leaves credentials to Azure Service Operator."""
+    found = embedded.value(obj, "spec.identityRef")
+    if not isinstance(found, Mapping):
+        return None
+    where = str(found.get("namespace") or subject.namespace(obj))
+    return Ref(names.INFRASTRUCTURE, "AzureClusterIdentity", where, str(found.get("name") or ""))
+
+
+def checked(obj: Object, ref: Ref, world: World) -> Object:
+    """The identity, if this namespace may use it. Raises NotAllowed with what to do."""
+    identity = world.get(ref)
+    if identity is None:
+        raise NotAllowed(f"{ref} does not exist: create it, or remove spec.identityRef")
+    kind = embedded.value(identity, "spec.type")
+    if kind not in TYPES:
+        raise NotAllowed(f"{ref}: spec.type is {kind!r}, want one of {', '.join(TYPES)}")
+    if not allows(identity, subject.namespace(obj), world):
+        raise NotAllowed(
+            f"{ref}: spec.allowedNamespaces does not allow namespace {subject.namespace(obj)!r}: add it there"
+        )
+    return identity
+
+
+def allows(identity: Mapping[str, Any], namespace: str, world: World) -> bool:
+    """Nobody is allowed without ``allowedNamespaces``; everybody if it is empty."""
+    allowed = embedded.value(identity, "spec.allowedNamespaces")
+    if not isinstance(allowed, Mapping):
+        return False
+    if not allowed:
+        return True
+    if namespace in (allowed.get("list") or ()):
+        return True
+    selector = allowed.get("selector")
+    if not isinstance(selector, Mapping):
+        return False
+    try:
+        meant = msgspec.convert(selector, labels.Selector)
+    except msgspec.ValidationError:
+        return False
+    found = world.get(Ref("", "Namespace", "", namespace, "v1"))
+    return found is not None and labels.matches(meant, subject.labels_of(found))

@@ -1,0 +1,300 @@
+"""``AROMachinePool``: one node pool of a cluster, and its MachinePool.
+
+The pool is applied once its cluster is ready, whether or not a kubeconfig is there yet: the first nodes come
+before it. Who counts the nodes is told on the MachinePool: it, or Azure where the pool scales itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from vestibule import errors
+from vestibule.core.aro import controlplane, embedded, engine, names, readiness, subject
+from vestibule.core.aro.embedded import Gvk, Object
+from vestibule.core.aro.world import (
+    Change,
+    Listing,
+    NodesQuestion,
+    NoKind,
+    Pass,
+    Ref,
+    Told,
+    Unreadable,
+    World,
+)
+from vestibule.core.kinds import conditions
+from vestibule.core.kinds.conditions import Condition
+
+_LONGEST_LABEL: Final = 63
+_WORKING: Final = ("Succeeded", "Updating")
+"""States of Azure in which a pool has its nodes."""
+
+
+class Managed(errors.VestibuleError):
+    """Somebody else counts the replicas of a MachinePool whose pool scales itself."""
+
+
+class _Around(NamedTuple):
+    """What a pool belongs to."""
+
+    machine_pool: Object
+    cluster: Object
+    control_plane: Object
+    hcp: Object
+    """As the control plane carries it."""
+
+
+def decide(obj: Object, world: World) -> Pass:
+    """One look at an AROMachinePool."""
+    try:
+        machine_pool, cluster = _owners(obj, world)
+        if subject.paused(obj, cluster):
+            return subject.pausing(obj, world)
+        if subject.deleting(obj):
+            return _leave(obj, cluster, world)
+        around = _around(obj, machine_pool, cluster, world)
+        if around is None:
+            return Pass()
+        if isinstance(around, Condition):
+            said = [around, subject.not_paused()]
+            return Pass(status=subject.status(obj, world, said, ready=False))
+        return _decide(obj, around, world)
+    except engine.Incompatible as error:
+        return subject.stuck(obj, world, names.INCOMPATIBLE, str(error), _failed(error), ready=False)
+    except Managed as error:
+        return subject.failed(obj, world, "ReplicasManagedElsewhere", str(error), _failed(error), ready=False)
+    except (engine.Corrupt, Unreadable) as error:
+        return subject.failed(obj, world, "ReadFailed", str(error), _failed(error))
+
+
+def _failed(error: Exception) -> Condition:
+    return conditions.no(names.AGENT_POOLS_READY, "Failed", str(error))
+
+
+def _owners(obj: Object, world: World) -> tuple[Object | None, Object | None]:
+    """The MachinePool, and the Cluster of either."""
+    ref = subject.owner(obj, "MachinePool")
+    machine_pool = world.get(ref) if ref is not None else None
+    if machine_pool is None:
+        name = subject.labels_of(obj).get(names.CLUSTER_NAME)
+        if not name:
+            return None, None
+        return None, world.get(Ref(names.CLUSTER_API, "Cluster", subject.namespace(obj), name))
+    cluster = subject.owner_cluster(machine_pool, world)
+    if cluster is None:
+        name = str(embedded.value(machine_pool, "spec.clusterName") or "")
+        if name:
+            cluster = world.get(Ref(names.CLUSTER_API, "Cluster", subject.namespace(obj), name))
+    return machine_pool, cluster
+
+
+def _leave(obj: Object, cluster: Object | None, world: World) -> Pass:
+    """With the whole cluster a pool goes as its part: Azure refuses to delete the last one by itself."""
+    if cluster is None or subject.deleting(cluster):
+        return Pass(annotations=subject.owned_annotation(obj, ""), finalizer=False)
+    return subject.leave(obj, world, engine.settle(obj, [], world))
+
+
+def _around(
+    obj: Object, machine_pool: Object | None, cluster: Object | None, world: World
+) -> _Around | Condition | None:
+    """What it belongs to; a condition that says what it waits for; None when nobody owns it yet."""
+    if machine_pool is None or cluster is None:
+        return None
+    reference = embedded.value(cluster, "spec.controlPlaneRef")
+    if not subject.refers_to(reference, "AROControlPlane", names.CONTROL_PLANE):
+        return None
+    where = subject.namespace(obj)
+    beside = world.get(Ref(names.CONTROL_PLANE, "AROControlPlane", where, str(reference["name"])))
+    if beside is None:
+        return conditions.no(names.READY, "WaitingForControlPlane", "waiting for the AROControlPlane")
+    clusters = embedded.every(embedded.resources(beside), names.HCP)
+    if not subject.holds(beside, names.HCP_READY):
+        return conditions.no(names.READY, "WaitingForControlPlane", "waiting for the cluster to be ready")
+    hcp = clusters[0] if clusters else {"metadata": {"name": cluster["metadata"]["name"]}}
+    return _Around(machine_pool, cluster, beside, hcp)
+
+
+def _decide(obj: Object, around: _Around, world: World) -> Pass:
+    held = names.FINALIZERS["AROMachinePool"] in (obj["metadata"].get("finalizers") or ())
+    blocked = names.BLOCK_MOVE in subject.annotations_of(obj)
+    resources = embedded.resources(obj)
+    pools = embedded.every(resources, names.NODE_POOL)
+    if not pools:
+        raise engine.Incompatible("spec.resources holds no HcpOpenShiftClustersNodePool, want one")
+    pool = pools[0]
+    scaling = bool(embedded.value(pool, "spec.properties.autoScaling"))
+    manager = _manager(around.machine_pool, scaling)
+    wished, told = _mutated(resources, pool, around, scaling)
+    settled = engine.settle(obj, wished, world)
+    live = settled.live.get(embedded.identity(pool))
+    state = _read(obj, live, around, pool, world)
+    ready = str(state.fields.get("provisioningState") or "") in _WORKING
+    conditions_said = [*_conditions(live), _whole(ready, live, settled), subject.not_paused()]
+    provisioned = embedded.value(obj, "status.initialization.provisioned") is True or (
+        bool(settled.standings) and settled.ready == len(settled.standings)
+    )
+    status = subject.status(
+        obj,
+        world,
+        conditions_said,
+        retired=[names.DELETING],
+        ready=ready,
+        initialization={"provisioned": True} if provisioned else {},
+        resources=settled.resources(),
+        **state.fields,
+    )
+    changed = _machine_pool(around.machine_pool, manager, state.counted if scaling else None)
+    marked: dict[str, str | None] = {} if blocked else {names.BLOCK_MOVE: "true"}
+    return Pass(
+        finalizer=None if held else True,
+        annotations=marked | subject.owned_annotation(obj, settled.owned),
+        changes=(*settled.changes, *changed),
+        desired=settled.desired,
+        deletions=settled.deletions,
+        spec=state.spec,
+        status=status,
+        events=tuple(told),
+    )
+
+
+def _manager(machine_pool: Object, scaling: bool) -> str | None:
+    """Who counts the replicas from now on: the annotation, None when there is none."""
+    found = subject.annotations_of(machine_pool).get(names.REPLICAS_MANAGED_BY)
+    if scaling:
+        if found not in (None, names.REPLICA_MANAGER):
+            raise Managed(
+                f"MachinePool {machine_pool['metadata']['name']}: annotation {names.REPLICAS_MANAGED_BY} is "
+                f"{found!r}, while its node pool scales itself: remove autoScaling, or the annotation"
+            )
+        return names.REPLICA_MANAGER
+    return None if found == names.REPLICA_MANAGER else found
+
+
+def _mutated(
+    resources: list[Object], pool: Object, around: _Around, scaling: bool
+) -> tuple[list[Object], list[Told]]:
+    """The resources as they are wanted: owned by the cluster, with the MachinePool's count and version."""
+    owner = str(around.hcp["metadata"]["name"])
+    told: list[Told] = []
+    made: list[Object] = []
+    for one in resources:
+        if not embedded.is_openshift(one, names.NODE_POOL):
+            made.append(one)
+            continue
+        changed = controlplane.owned_by(one, owner)
+        if one is pool:
+            if not scaling:
+                changed = _given(changed, "spec.properties.replicas", around, "spec.replicas", told)
+            changed = _given(
+                changed, "spec.properties.version.id", around, "spec.template.spec.version", told
+            )
+        made.append(changed)
+    return made, told
+
+
+def _given(one: Object, path: str, around: _Around, source: str, told: list[Told]) -> Object:
+    """The MachinePool's value where the resource has none; where both have one the resource's is kept, and
+    told if they differ."""
+    wanted = embedded.value(around.machine_pool, source)
+    if wanted is None:
+        return one
+    if isinstance(wanted, str):
+        wanted = wanted.removeprefix("v")
+    own = embedded.value(one, path)
+    if own is None:
+        return embedded.with_value(one, path, wanted)
+    if own != wanted:
+        told.append(
+            Told(
+                "ConflictingValue",
+                f"{embedded.identity(one)}: {path} is {own!r}, the MachinePool's {source} is {wanted!r}: "
+                "the resource counts; leave it out there to let the MachinePool decide",
+                warning=True,
+            )
+        )
+    return one
+
+
+class _State(NamedTuple):
+    """What the pool and its nodes tell."""
+
+    fields: Object
+    spec: Object
+    counted: int | None
+    """Nodes there are; None when that is not known."""
+
+
+def _read(obj: Object, live: Object | None, around: _Around, pool: Object, world: World) -> _State:
+    fields: Object = {}
+    if live is not None:
+        told = {
+            "id": embedded.value(live, "status.id"),
+            "version": embedded.value(live, "status.properties.version.id"),
+            "provisioningState": embedded.value(live, "status.properties.provisioningState"),
+        }
+        fields = {key: value for key, value in told.items() if value}
+    replicas = embedded.value(live, "status.properties.replicas")
+    if replicas is None:
+        replicas = embedded.value(around.machine_pool, "spec.replicas")
+    counted: int | None = None
+    spec: Object = {}
+    if live is not None:
+        nodes = world.nodes(_question(around, pool, world))
+        ids = sorted(one.provider_id for one in nodes or () if one.provider_id)
+        if ids:
+            counted = replicas = len(ids)
+            if ids != (embedded.value(obj, "spec.providerIDList") or []):
+                spec = {"providerIDList": ids}
+    if replicas is not None:
+        fields["replicas"] = replicas
+    return _State(fields, spec, counted)
+
+
+def _question(around: _Around, pool: Object, world: World) -> NodesQuestion:
+    """Which nodes are this pool's, as the hosting side labels them."""
+    cluster = around.cluster["metadata"]
+    where = str(cluster.get("namespace") or "")
+    try:
+        listed = world.list(Listing(Gvk(names.OPENSHIFT, "", names.HCP), where))
+    except NoKind:
+        listed = ()
+    found = next((one for one in listed if one["metadata"]["name"] == around.hcp["metadata"]["name"]), None)
+    prefix = embedded.value(found, "status.properties.dns.baseDomainPrefix") or cluster["name"]
+    value = f"{prefix}-{embedded.azure_name(pool)}"[:_LONGEST_LABEL]
+    ref = Ref(names.CLUSTER_API, "Cluster", where, str(cluster["name"]))
+    return NodesQuestion(ref, names.NODE_POOL_LABEL, value)
+
+
+def _conditions(live: Object | None) -> list[Condition]:
+    fine = conditions.yes(names.AGENT_POOLS_READY, "Succeeded")
+    if live is None:
+        text = "HcpOpenShiftClustersNodePool resource not found"
+        late = fine._replace(status="False", reason="NodePoolNotFound", message=text)
+        return [conditions.no(names.NODE_POOL_READY, "NodePoolNotFound", text), late]
+    state = readiness.of(live)
+    return [
+        readiness.mirrored(names.NODE_POOL_READY, state, "HcpOpenShiftClustersNodePool is not yet ready"),
+        readiness.mirrored(names.MACHINE_POOL_READY, state, "ARO machine pool is not yet ready"),
+        fine,
+    ]
+
+
+def _whole(ready: bool, live: Object | None, settled: engine.Settled) -> Condition:
+    if settled.notes:
+        return conditions.no(names.READY, "NotApplied", "; ".join(settled.notes))
+    if ready:
+        return conditions.yes(names.READY, "Ready")
+    state = readiness.of(live)
+    text = state.message or "waiting for the node pool"
+    return conditions.no(names.READY, state.reason or "Provisioning", text)
+
+
+def _machine_pool(machine_pool: Object, manager: str | None, counted: int | None) -> list[Change]:
+    """What changes on the MachinePool: who counts, and the count where Azure does."""
+    patch: dict[str, Any] = {}
+    if subject.annotations_of(machine_pool).get(names.REPLICAS_MANAGED_BY) != manager:
+        patch["metadata"] = {"annotations": {names.REPLICAS_MANAGED_BY: manager}}
+    if counted is not None and embedded.value(machine_pool, "spec.replicas") != counted:
+        patch["spec"] = {"replicas": counted}
+    return [Change(engine.ref(machine_pool), patch)] if patch else []
