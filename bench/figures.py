@@ -54,6 +54,8 @@ ADDED = Bar(1.5)
 """ms that the webhook adds to the median creation of a pod through the API server."""
 NO_CALLS = Bar(0.0)
 """Calls for pods that no rule can concern."""
+NO_WRITES = Bar(0.0)
+"""Writes of an operator for which all is as wanted."""
 WEBHOOK_P99 = Bar(25.0)
 """ms that the API server spends on the webhook at 200 creations a second."""
 

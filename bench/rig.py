@@ -46,6 +46,10 @@ class Lengths:
     """Requests of each kind that must not reach us."""
     endurance: float
     """Creations at a steady rate through the API server."""
+    guests: int
+    """Hosted control planes beside one operator."""
+    quiet: float
+    """Seconds of its steady state; every guest is looked at about once meanwhile."""
 
 
 FULL = Lengths(
@@ -66,6 +70,8 @@ FULL = Lengths(
     creates=300,
     unconcerned=100,
     endurance=300.0,
+    guests=500,
+    quiet=60.0,
 )
 QUICK = Lengths(
     batches=4,
@@ -85,6 +91,8 @@ QUICK = Lengths(
     creates=100,
     unconcerned=10,
     endurance=20.0,
+    guests=30,
+    quiet=10.0,
 )
 
 

@@ -22,6 +22,7 @@ from bench.sections import (
     endurance,
     fleet,
     handler,
+    hosted,
     memory,
     provision,
     sandbox,
@@ -41,6 +42,7 @@ SECTIONS: dict[str, Callable[[rig.Rig], list[Figure]]] = {
     "cluster": cluster.measure,
     "endurance": endurance.measure,
     "provision": provision.measure,
+    "hosted": hosted.measure,
 }
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from vestibule import errors
+from vestibule.adapters import openfiles
 from vestibule.adapters.cluster import calls
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.lease import Elector
@@ -306,4 +307,5 @@ async def _main(app: App, ready: Callable[[App], None] | None) -> None:
 def run(app: App, log_level: str, *, ready: Callable[[App], None] | None = None) -> None:
     """Run the process until SIGTERM or SIGINT."""
     logs.configure(log_level)
+    openfiles.allow_many()
     asyncio.run(_main(app, ready))

@@ -1,33 +1,202 @@
-"""What is refused at the door, and what is legal but unwise: all of it at once, each with its place."""
+"""What is refused at the door, and what is legal but unwise: all of it at once, each with its place.
+
+Required fields of the embedded kinds themselves are the API server's business once they are applied; what
+Azure would refuse an hour later is ours.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Final
 
-from vestibule.core.aro import embedded
+from vestibule.core.aro import clusterrules, embedded, identities, keys, names, poolrules, subject
 from vestibule.core.aro.embedded import Object
-from vestibule.core.aro.world import World
+from vestibule.core.aro.findings import Error, Finding, Findings, Warned
+from vestibule.core.aro.world import Listing, NoKind, Ref, World
 
-ErrorType = Literal["Required", "Invalid", "Forbidden", "Duplicate"]
-
-
-class Error(NamedTuple):
-    """One rule that is broken."""
-
-    path: str
-    type: ErrorType
-    text: str
-
-
-class Findings(NamedTuple):
-    """What a review comes to."""
-
-    errors: tuple[Error, ...] = ()
-    warnings: tuple[str, ...] = ()
+_ENVIRONMENTS: Final = ("", "AzurePublicCloud", "AzureChinaCloud", "AzureUSGovernmentCloud")
+_RESERVED: Final = ("microsoft", "windows")
 
 
 def review(operation: str, obj: Object, old: Object | None, world: World) -> Findings:
-    """The rules for one of the three kinds."""
-    del operation, old, world
-    found: list[Any] = [Error(one.path, one.kind, one.text) for one in embedded.malformed(obj)]  # type: ignore[arg-type]
-    return Findings(tuple(found))
+    """The rules for one of the three kinds. Raises as the world does."""
+    if operation == "DELETE":
+        found = _last_pool(obj, world) if obj.get("kind") == "AROMachinePool" else iter(())
+    else:
+        before = old if operation == "UPDATE" else None
+        found = _RULES.get(str(obj.get("kind")), _nothing)(obj, before, world)
+    every = list(found)
+    return Findings(
+        tuple(dict.fromkeys(one for one in every if isinstance(one, Error))),
+        tuple(dict.fromkeys(one.text for one in every if isinstance(one, Warned))),
+    )
+
+
+def _nothing(obj: Object, old: Object | None, world: World) -> Iterator[Finding]:
+    del obj, old, world
+    yield from ()
+
+
+def _cluster(obj: Object, old: Object | None, world: World) -> Iterator[Finding]:
+    del old, world
+    yield from _structure(obj)
+    yield from _duplicates(obj)
+
+
+def _control_plane(obj: Object, old: Object | None, world: World) -> Iterator[Finding]:
+    listed = embedded.value(obj, "spec.resources")
+    if not listed:
+        yield Error("spec.resources", "Required", "is empty, want one HcpOpenShiftCluster")
+        return
+    yield from _identity(obj, world)
+    malformed = list(_structure(obj))
+    yield from malformed
+    yield from _duplicates(obj)
+    name = str(obj["metadata"].get("name") or "")
+    for word in _RESERVED:
+        if word in name.lower():
+            yield Error("name.Name", "Invalid", f"is {name!r}, which holds {word!r}: Azure refuses that word")
+    if str(embedded.value(obj, "spec.azureEnvironment") or "") not in _ENVIRONMENTS:
+        wanted = ", ".join(_ENVIRONMENTS[1:])
+        text = f"is {embedded.value(obj, 'spec.azureEnvironment')!r}, want one of {wanted}"
+        yield Error("spec.azureEnvironment", "Invalid", text)
+    yield from _hosted(obj, old, whole=not malformed)
+
+
+def _hosted(obj: Object, old: Object | None, *, whole: bool) -> Iterator[Finding]:
+    """The HCP kinds among the resources."""
+    clusters = list(_listed(obj, names.HCP))
+    if not clusters and whole:
+        yield Error("spec.resources", "Required", "holds no HcpOpenShiftCluster, want one")
+    for path, one in clusters[1:]:
+        text = f"is a second HcpOpenShiftCluster ({one['metadata'].get('name')}), want one"
+        yield Error(path, "Forbidden", text)
+    auths = list(_listed(obj, names.EXTERNAL_AUTH))
+    for path, _ in auths[1:]:
+        yield Error(path, "Forbidden", "is a second ExternalAuth: Azure takes one per cluster")
+    before = {embedded.identity(one): one for one in embedded.resources(old or {})}
+    manual = identities.reference(obj) is None
+    for path, one in clusters:
+        if manual:
+            yield from _manual_key(path, one)
+        yield from clusterrules.check(path, one)
+        known = before.get(embedded.identity(one))
+        if known is not None:
+            yield from clusterrules.changed(path, one, known)
+    for path, one in auths:
+        yield from poolrules.external_auth(path, one)
+
+
+def _manual_key(path: str, hcp: Object) -> Iterator[Finding]:
+    said = keys.wish(hcp)
+    if said is None:
+        return
+    why = "spec.identityRef is not set, so nobody but you can know it"
+    if not said.active:
+        yield Error(f"{path}.{keys.ACTIVE_KEY}", "Required", f"is missing, want name and version: {why}")
+    elif not said.version:
+        yield Error(f"{path}.{keys.VERSION}", "Required", f"is missing or empty: {why}")
+
+
+def _identity(obj: Object, world: World) -> Iterator[Finding]:
+    ref = identities.reference(obj)
+    if ref is None:
+        return
+    if not ref.name:
+        yield Error("spec.identityRef.name", "Invalid", "is empty, want the name of an AzureClusterIdentity")
+        return
+    kind = embedded.value(obj, "spec.identityRef.kind")
+    if kind not in (None, "", "AzureClusterIdentity"):
+        yield Error("spec.identityRef.kind", "Invalid", f"is {kind!r}, want 'AzureClusterIdentity'")
+        return
+    try:
+        identity = world.get(ref)
+    except NoKind:
+        return
+    if identity is None:
+        return  # it may come later; until then a condition tells
+    if not identities.allows(identity, subject.namespace(obj), world):
+        text = f"{ref} does not allow namespace {subject.namespace(obj)!r} (spec.allowedNamespaces)"
+        yield Error("spec.identityRef", "Forbidden", text)
+
+
+def _machine_pool(obj: Object, old: Object | None, world: World) -> Iterator[Finding]:
+    del world
+    if not embedded.value(obj, "spec.resources"):
+        text = "is empty, want one HcpOpenShiftClustersNodePool"
+        yield Error("spec.resources", "Required", text)
+        return
+    malformed = list(_structure(obj))
+    yield from malformed
+    yield from _duplicates(obj)
+    pools = list(_listed(obj, names.NODE_POOL))
+    if not pools and not malformed:
+        yield Error("spec.resources", "Required", "holds no HcpOpenShiftClustersNodePool, want one")
+    before = {embedded.identity(one): one for one in embedded.resources(old or {})}
+    for path, one in pools:
+        yield from poolrules.check(path, one)
+        known = before.get(embedded.identity(one))
+        if known is not None:
+            yield from poolrules.changed(path, one, known)
+
+
+def _last_pool(obj: Object, world: World) -> Iterator[Finding]:
+    """Azure refuses to delete the last pool of a cluster by itself."""
+    cluster = subject.labels_of(obj).get(names.CLUSTER_NAME)
+    if not cluster or names.DELETE_FOR_MOVE in subject.annotations_of(obj):
+        return
+    where = subject.namespace(obj)
+    owner = world.get(Ref(names.CLUSTER_API, "Cluster", where, cluster))
+    if owner is None or subject.deleting(owner):
+        return
+    gvk = embedded.Gvk(names.INFRASTRUCTURE, names.ARO_MACHINE_POOL.version, "AROMachinePool")
+    others = [
+        one
+        for one in world.list(Listing(gvk, where))
+        if subject.labels_of(one).get(names.CLUSTER_NAME) == cluster
+        and one["metadata"]["name"] != obj["metadata"]["name"]
+        and not subject.deleting(one)
+    ]
+    if not others:
+        yield Error(
+            "",
+            "Forbidden",
+            f"AROMachinePool {where}/{obj['metadata']['name']} is the last one of cluster {cluster}, and "
+            "Azure keeps at least one: delete the Cluster, or create another pool first",
+        )
+
+
+def _structure(obj: Object) -> Iterator[Finding]:
+    for fault in embedded.malformed(obj):
+        yield Error(fault.path, "Required" if fault.kind == "Required" else "Invalid", fault.text)
+    for index, entry in enumerate(embedded.value(obj, "spec.resources") or ()):
+        found = embedded.value(entry, "metadata.namespace")
+        if found and found != subject.namespace(obj):
+            path = f"spec.resources[{index}].metadata.namespace"
+            text = f"is {found!r}, want {subject.namespace(obj)!r} or none: resources live beside their owner"
+            yield Error(path, "Invalid", text)
+
+
+def _duplicates(obj: Object) -> Iterator[Finding]:
+    seen: set[embedded.Identity] = set()
+    for index, entry in enumerate(embedded.value(obj, "spec.resources") or ()):
+        if embedded.faults(entry, ""):
+            continue
+        identity = embedded.identity(entry)
+        if identity in seen:
+            yield Error(f"spec.resources[{index}]", "Duplicate", f"{identity} is there already")
+        seen.add(identity)
+
+
+def _listed(obj: Object, kind: str) -> Iterator[tuple[str, Object]]:
+    """The resources of an HCP kind, with their places."""
+    for index, entry in enumerate(embedded.value(obj, "spec.resources") or ()):
+        if isinstance(entry, dict) and embedded.is_openshift(entry, kind):
+            yield f"spec.resources[{index}]", {"metadata": {}, **entry}
+
+
+_RULES: Final = {
+    "AROCluster": _cluster,
+    "AROControlPlane": _control_plane,
+    "AROMachinePool": _machine_pool,
+}

@@ -1,0 +1,167 @@
+"""Many hosted control planes beside one operator: how long until all are served, and what it costs to keep
+them.
+
+The management API server and the definition of HostedControlPlane are real, the operator is the process that
+people run. Guests and replicas are light ones (`bench.guests`): they cost the other core as little as they
+can, and every guest is an API server to the operator, with a kubeconfig, connections and watches of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from tests.apiserver.hall import path_of
+from tests.apiserver.hostedstand import API, HYPERSHIFT, TENANT, hosted_control_plane
+from tests.rig import definitions
+from tests.rig.client import at
+from tests.rig.controlplane import MASTERS, ControlPlane
+
+from bench import figures, planes, processes, samples
+from bench.figures import Figure, Row
+from bench.processes import Child, Unavailable
+from bench.rig import Rig
+from vestibule.apps.operator.hosted.certificates import kubeconfig_text
+from vestibule.core.native import crds
+
+NAME = "hosted control planes"
+WORKERS = 16
+LIMIT = 600.0
+"""Seconds until all must be served."""
+BASE = 33_000
+"""The first port of the replicas: above the rig's, below the kernel's own on most machines."""
+Json = dict[str, Any]
+
+
+def measure(rig: Rig) -> list[Figure]:
+    count = rig.lengths.guests
+    rows: list[Row] = [
+        (f"process start to {count} guests served", "s", None),
+        ("calls for each guest until then", "", None),
+        (f"memory with {count} (VmRSS)", "MiB", None),
+        ("steady state: share of one core", "%", None),
+        ("steady state: writes", "", figures.NO_WRITES),
+    ]
+    try:
+        with planes.plane(rig, "hosted", aside=True) as plane:
+            found = _measured(rig, plane)
+    except planes.FAILURES as problem:
+        return figures.unfilled(NAME, rows, processes.clean(str(problem)))
+    return figures.filled(NAME, rows, found)
+
+
+def _measured(rig: Rig, plane: ControlPlane) -> list[tuple[float, str]]:
+    """Values and notes, in the order of the table."""
+    count, quiet = rig.lengths.guests, rig.lengths.quiet
+    definitions.install(plane, definitions.HYPERSHIFT)
+    for one in (crds.hosted_webhook(), crds.webhook()):
+        plane.admin.apply(path_of(one), one, "bench", force=True).object  # noqa: B018 - raises
+    plane.admin.wait(at("hostedwebhooks", api=API), lambda found: "items" in found)
+    port, metrics = processes.free_port(), processes.free_port()
+    _seed(rig, plane, port)
+    pair, config = rig.pair, str(plane.kubeconfig())
+    light = processes.python("bench.guests", str(port), str(BASE), str(pair.cert), str(pair.key), config)
+    command = processes.python("vestibule", "operator", "--kubeconfig", config, "--namespace", "default")
+    command += ["--no-leader-elect", "--only", "nobody", "--hosted", "--workers", str(WORKERS)]
+    command += ["--resync", str(quiet * 1.25), "--metrics-addr", f"127.0.0.1:{metrics}"]
+    with processes.running(light, rig.scratch / "guests.log", rig.split.loader) as guests:
+        processes.wait_until(guests, lambda: processes.listens(port), 30)
+        before, began = _calls(plane), time.perf_counter()
+        with processes.running(command, rig.scratch / "operator.log", rig.split.server) as operator:
+            processes.wait_until(operator, lambda: _served(metrics) >= count, LIMIT, 0.2)
+            took = time.perf_counter() - began
+            near, inside = _calls(plane) - before, _guest_calls(rig, port)
+            print(f"  {count} guests served {took:.1f} s after the start", flush=True)
+            share, writes, looks = _steady(operator, metrics, quiet)
+            memory = operator.rss_mib()
+    return [
+        (took, f"{WORKERS} workers; API server, etcd, guests and replicas share the other core"),
+        (
+            (near + inside) / count,
+            f"{near / count:.1f} to the management cluster, watches and our own included",
+        ),
+        (memory, "a watch of its own for each guest"),
+        (share, f"{looks:.0f} looks in {quiet:g} s: every {quiet * 1.25:g} s, where the default is 300"),
+        (writes, "in both clusters"),
+    ]
+
+
+def _steady(operator: Child, metrics: int, seconds: float) -> tuple[float, float, float]:
+    """Per cent of a core, writes and looks in so many seconds."""
+    time.sleep(5.0)  # what was told last is looked at
+    text, used, began = _metrics(metrics), processes.cpu_seconds(operator.process.pid), time.perf_counter()
+    time.sleep(seconds)
+    spent = processes.cpu_seconds(operator.process.pid) - used
+    passed, after = time.perf_counter() - began, _metrics(metrics)
+    changed = [
+        samples.total(after, name) - samples.total(text, name)
+        for name in ("vestibule_operator_writes_total", "vestibule_operator_reconciles_total")
+    ]
+    return 100 * spent / passed, changed[0], changed[1]
+
+
+def _seed(rig: Rig, plane: ControlPlane, port: int) -> None:
+    """Namespaces with a control plane, its kubeconfig and the request for a webhook in each."""
+    trusted = rig.pair.cert.read_text()
+
+    def one(number: int) -> None:
+        namespace = f"guest-{number}"
+        client = plane.client(f"bench:{number % 4}", MASTERS)
+        server = f"https://127.0.0.1:{port}/{namespace}"
+        said = base64.b64encode(kubeconfig_text(server, trusted, {}).encode()).decode()
+        secret = {"metadata": {"name": "service-network-admin-kubeconfig"}, "data": {"kubeconfig": said}}
+        request = {
+            "apiVersion": API,
+            "kind": "HostedWebhook",
+            "metadata": {"name": "webhook"},
+            "spec": {
+                "target": {"flavour": "hypershift", "name": "hcp"},
+                "tenantId": TENANT,
+                "image": "vestibule:bench",
+                "url": f"https://127.0.0.1:{BASE + number}",
+            },
+        }
+        for where, thing in (
+            (at("namespaces"), {"metadata": {"name": namespace}}),
+            (at("secrets", namespace), secret),
+            (at("hostedcontrolplanes", namespace, api=HYPERSHIFT), hosted_control_plane(namespace)),
+            (at("hostedwebhooks", namespace, api=API), request),
+        ):
+            client.create(where, thing).object  # noqa: B018 - raises
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(1) as pool:
+        list(pool.map(one, range(rig.lengths.guests)))
+    print(f"  {rig.lengths.guests} control planes made in {time.perf_counter() - began:.0f} s", flush=True)
+
+
+def _served(metrics: int) -> float:
+    """Requests that are Available."""
+    try:
+        text = _metrics(metrics)
+    except OSError:
+        return 0.0
+    return samples.total(
+        text,
+        "vestibule_operator_condition",
+        lambda labels: (labels.get("kind"), labels.get("type")) == ("HostedWebhook", "Available"),
+    )
+
+
+def _metrics(port: int) -> str:
+    return processes.exchange(f"127.0.0.1:{port}", "GET", "/metrics", None, None)[1].decode()
+
+
+def _calls(plane: ControlPlane) -> float:
+    """Calls that the management API server has answered."""
+    return samples.total(plane.admin.get("/metrics").body.decode(), "apiserver_request_total")
+
+
+def _guest_calls(rig: Rig, port: int) -> float:
+    status, body = processes.exchange(f"127.0.0.1:{port}", "GET", "/", None, rig.trust)
+    if status != 200:
+        raise Unavailable(f"the guests answer {status}")
+    return float(json.loads(body)["calls"])
