@@ -158,7 +158,7 @@ class Replicas:
 
 async def _review(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """One AdmissionReview, allowed."""
-    with contextlib.suppress(OSError, asyncio.IncompleteReadError, ValueError):
+    with contextlib.suppress(OSError, asyncio.IncompleteReadError, ValueError, IndexError):
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         size = next(
             int(line.split(":")[1]) for line in head.splitlines() if line.startswith("content-length")

@@ -38,7 +38,7 @@ def identity_policy() -> Object:
         {"name": "Namespaces", "type": "string", "jsonPath": ".spec.match.namespaces"},
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]
-    return _definition(
+    return definition(
         IDENTITY_POLICY, "Identities and limits for many ServiceAccounts.", spec, columns, ["idp"]
     )
 
@@ -99,7 +99,7 @@ def webhook() -> Object:
         },
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]
-    made = _definition(
+    made = definition(
         VESTIBULE_WEBHOOK, "The webhook, as it should be in this cluster.", spec, columns, ["vw"], status
     )
     whole = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -144,7 +144,7 @@ def hosted_webhook() -> Object:
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]
     about = "The webhook of a hosted control plane's guest."
-    return _definition(hosted.HOSTED_WEBHOOK, about, spec, columns, ["hw"], status)
+    return definition(hosted.HOSTED_WEBHOOK, about, spec, columns, ["hw"], status)
 
 
 def published_issuer() -> Object:
@@ -178,7 +178,7 @@ def published_issuer() -> Object:
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]
     about = "Where the cluster's issuer is published: its discovery document and its keys."
-    return _definition(gvk.PUBLISHED_ISSUER, about, spec, columns, ["pubiss"], status)
+    return definition(gvk.PUBLISHED_ISSUER, about, spec, columns, ["pubiss"], status)
 
 
 def sandboxes() -> list[Object]:
@@ -239,7 +239,7 @@ def _kata_config() -> Object:
         {"name": "Total", "type": "integer", "jsonPath": ".status.kataNodes.nodeCount"},
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]
-    return _definition(KATA_CONFIG, "Where and how Kata runs.", spec, columns, [], status)
+    return definition(KATA_CONFIG, "Where and how Kata runs.", spec, columns, [], status)
 
 
 def _osc_webhook_config() -> Object:
@@ -271,13 +271,13 @@ def _osc_webhook_config() -> Object:
         {"name": "Rules", "type": "string", "jsonPath": ".spec.rules[*].name"},
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]
-    return _definition(OSC_WEBHOOK_CONFIG, "Rules for sandboxes.", rules, columns, [], status)
+    return definition(OSC_WEBHOOK_CONFIG, "Rules for sandboxes.", rules, columns, [], status)
 
 
 _MOST_RULES: Final = 256
 
 
-def _definition(
+def definition(
     kind: Kind,
     about: str,
     spec: Object,
@@ -285,6 +285,7 @@ def _definition(
     short: list[str],
     status: Object | None = None,
 ) -> Object:
+    """One definition, with one version that is served and stored."""
     whole = {
         "type": "object",
         "description": about,
