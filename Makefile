@@ -11,7 +11,7 @@ STAMP  := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-old check bench docs lock fmt clean venv rig rig-up rig-down
+.PHONY: help demo test test-old check bench docs lock fmt clean venv rig rig-up rig-down image sbom chart dist
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,17 @@ bench: $(STAMP) ## the figures of the README, as a table and as bench/results/la
 
 docs: $(STAMP) ## the documentation site in site/
 	@scripts/docs
+
+image: $(STAMP) ## the container image in dist/, as an OCI layout, without a container engine
+	@scripts/image && scripts/sums
+
+sbom: $(STAMP) ## what the image holds, in dist/, as CycloneDX
+	@scripts/sbom && scripts/sums
+
+chart: $(STAMP) ## the Helm chart in dist/, its generated parts made anew
+	@scripts/chart --package dist && scripts/sums
+
+dist: image sbom chart ## image, bill of materials and chart with their hashes
 
 lock: ## make requirements/*.txt anew from requirements/*.in
 	@scripts/lock "$(PYTHON)"

@@ -33,7 +33,9 @@ _PARTS: Final = 2
 
 def version() -> str:
     """Of the package, read and not imported."""
-    found = re.search(r'^__version__ = "([^"]+)"$', (ROOT / "src/vestibule/__init__.py").read_text(), re.MULTILINE)
+    found = re.search(
+        r'^__version__ = "([^"]+)"$', (ROOT / "src/vestibule/__init__.py").read_text(), re.MULTILINE
+    )
     if found is None:
         raise SystemExit("src/vestibule/__init__.py tells no version")
     return found[1]

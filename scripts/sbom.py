@@ -142,7 +142,10 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--output", type=Path, default=image.ROOT / "dist", help="folder of the file (dist)")
     parser.add_argument("--wheels", type=Path, help="folder with the locked wheels; default: fetched once")
     parser.add_argument(
-        "--extras", type=lambda text: text.split(","), default=[], help="only what these need, as for scripts/image"
+        "--extras",
+        type=lambda text: text.split(","),
+        default=[],
+        help="only what these need, as for scripts/image",
     )
     arguments = parser.parse_args(words)
     lock = image.ROOT / "requirements" / "runtime.txt"

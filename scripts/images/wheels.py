@@ -104,9 +104,7 @@ def chosen(lock: Path, folder: Path) -> list[Wheel]:
 
 def _metadata(path: Path) -> EmailMessage:
     with zipfile.ZipFile(path) as archive:
-        [name] = [
-            name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)
-        ]
+        [name] = [name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
         text = archive.read(name).decode("utf-8")
     parsed = email.parser.Parser(policy=email.policy.compat32).parsestr(text)
     return parsed  # type: ignore[return-value]

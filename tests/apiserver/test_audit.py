@@ -221,7 +221,7 @@ def test_missed_pods_are_evicted_one_of_a_workload_at_a_time_and_budgets_count(
 
     process.wait("three new pods with their identity", mended, 60)
     process.wait("the budget is told", lambda: bool(told(stand, namespace, "EvictionPostponed")), 20)
-    assert len(told(stand, namespace, "EvictedForIdentity")) == 3
+    process.wait("events", lambda: len(told(stand, namespace, "EvictedForIdentity")) == 3, 10)
     assert [injected(one) for one in pods(stand, namespace, "guarded")] == [False, False]
     kept = stand.admin.get(at("pods", namespace, "alone")).object["metadata"]["uid"]
     assert kept == alone["metadata"]["uid"]
@@ -238,9 +238,8 @@ def test_missed_pods_are_evicted_one_of_a_workload_at_a_time_and_budgets_count(
     for earlier, later in itertools.pairwise(moments):
         assert any(earlier < moment < later for moment in made)
     assert metric(stand, "vestibule_audit_evictions_total", "evicted") == 3
-    assert stand.condition("RepairWorks")["status"] == "True"
-    found = stand.condition("PodsServed")["message"]
-    assert f"Pod {namespace}/alone" in found
+    stand.wait("RepairWorks", "True")
+    assert f"Pod {namespace}/alone" in stand.condition("PodsServed")["message"]
 
 
 def audited(stand: Operated, times: int = 3) -> None:

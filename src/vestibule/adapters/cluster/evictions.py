@@ -55,13 +55,17 @@ class Evictions:
         self._waiting: list[Entry] = []
         self._evicted: dict[str, Evicted] = {}
         self._not_before: dict[str, float] = {}
+        self._dry: set[str] = set()
+        """Pods that were asked about in a dry run: they are still there, and once is enough."""
         self._next = 0.0
         self.halted = ""
         """Why nothing is evicted any more; empty while all is well."""
 
     def offer(self, entries: Iterable[Entry], *, jobs: bool = False) -> None:
         """What could be mended now, in place of what was offered before."""
-        self._waiting = [one for one in entries if not repair.eligible(one, jobs=jobs)]
+        found = [one for one in entries if not repair.eligible(one, jobs=jobs)]
+        self._dry &= {one.uid for one in found}
+        self._waiting = [one for one in found if one.uid not in self._dry]
 
     def pass_over(self, entry: Entry) -> None:
         """Leave the pods of this one's workload as they are."""
@@ -145,6 +149,7 @@ class Evictions:
             return Outcome(entry, "gone")
         self._next = now + self._pause
         if self._dry_run:
+            self._dry.add(entry.uid)
             return Outcome(entry, "would-evict")
         self._evicted[_uid(entry)] = Evicted(entry, now, uids)
         return Outcome(entry, "evicted")

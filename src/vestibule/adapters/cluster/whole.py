@@ -34,12 +34,14 @@ _list = msgspec.json.Decoder(_List).decode
 _object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def whole(kind: Kind, obj: Object) -> Whole:
-    """An object with its place; the API server leaves the kind out of the items of a list."""
+def whole(kind: Kind, obj: Object, *, managed: bool = False) -> Whole:
+    """An object with its place; the API server leaves the kind out of the items of a list. ``managed``: who
+    wrote what is kept."""
     obj.setdefault("apiVersion", kind.api_version)
     obj.setdefault("kind", kind.kind)
     meta = obj.get("metadata") or {}
-    meta.pop("managedFields", None)
+    if not managed:
+        meta.pop("managedFields", None)
     return Whole(
         str(meta.get("namespace") or ""),
         str(meta.get("name") or ""),
@@ -59,6 +61,7 @@ class Wholes(Follower[Whole]):
         *,
         scope: calls.Scope = calls.EVERYWHERE,
         optional: bool = False,
+        managed: bool = False,
         clock: Callable[[], float] = time.monotonic,
         watch_seconds: tuple[int, int] = WATCH_SECONDS,
     ) -> None:
@@ -66,15 +69,16 @@ class Wholes(Follower[Whole]):
             client, kind, scope=scope, optional=optional, clock=clock, watch_seconds=watch_seconds
         )
         self._tell = tell
+        self._managed = managed
 
     def _page(self, body: bytes) -> Page[Whole]:
         listed = _list(body)
         meta = listed.metadata
-        found = [whole(self.kind, obj) for obj in listed.items or ()]
+        found = [whole(self.kind, obj, managed=self._managed) for obj in listed.items or ()]
         return Page(found, str(meta.get("resourceVersion") or ""), str(meta.get("continue") or ""))
 
     def _item(self, raw: msgspec.Raw) -> tuple[Whole, str]:
-        found = whole(self.kind, _object(raw))
+        found = whole(self.kind, _object(raw), managed=self._managed)
         return found, found.version
 
     def _told(self, change: Change, found: Whole) -> None:

@@ -137,9 +137,9 @@ def hosted_webhook() -> Object:
             "jsonPath": ".status.conditions[?(@.type=='GuestReachable')].status",
         },
         {
-            "name": "Verified",
+            "name": "Available",
             "type": "string",
-            "jsonPath": ".status.conditions[?(@.type=='Verified')].status",
+            "jsonPath": ".status.conditions[?(@.type=='Available')].status",
         },
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]

@@ -17,6 +17,8 @@ from vestibule.apps.operator.hosted.trust import NOTHING, Standing
 Object = dict[str, Any]
 Asked = Literal["auto", "builtin", "deployment", "sidecar", "static-pod", "in-guest"]
 ASKED: Final[tuple[Asked, ...]] = ("auto", "builtin", "deployment", "sidecar", "static-pod", "in-guest")
+PROVIDED: Final = "ProvidedByControlPlane"
+"""Reason: the control plane runs the webhook itself, and the guest calls it."""
 ALLOW_LABEL: Final = "hypershift.openshift.io/allow-guest-webhooks"
 _WORDS: Final[dict[Way, str]] = {
     "builtin": "BuiltIn",
@@ -93,7 +95,7 @@ def provided(target: Target, seen: Seen) -> webhooks.Webhook | None:
 def _provided(asked: Asked, webhook: webhooks.Webhook, seen: Seen) -> Choice:
     if asked not in ("auto", "builtin"):
         return _refused(
-            "ProvidedByControlPlane",
+            PROVIDED,
             f"{webhook.name} is part of the control plane and its config operator re-creates its "
             "registration, so two webhooks would run; ask for auto or builtin",
         )
@@ -101,7 +103,7 @@ def _provided(asked: Asked, webhook: webhooks.Webhook, seen: Seen) -> Choice:
         text = f"{webhook.name} runs, and the guest has no registration {webhook.configuration} yet"
         return Choice("builtin", (_condition("Available", "False", "RegistrationMissing", text),))
     text = f"{webhook.name} is part of the control plane"
-    return Choice("builtin", (_condition("Available", "True", "ProvidedByControlPlane", text),))
+    return Choice("builtin", (_condition("Available", "True", PROVIDED, text),))
 
 
 def _stale(target: Target, seen: Seen) -> list[str]:

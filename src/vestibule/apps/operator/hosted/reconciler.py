@@ -8,24 +8,18 @@ nothing changed writes nothing.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
-
-import msgspec
 
 from vestibule import errors
-from vestibule.adapters.cluster import calls, pages
+from vestibule.adapters.cluster import pages
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.guests import Guests
 from vestibule.apps.operator.hosted import (
     attachments,
-    credential,
     flavours,
-    identity,
     kindtable,
     plan,
     proof,
@@ -37,16 +31,17 @@ from vestibule.apps.operator.hosted import (
 from vestibule.apps.operator.hosted.attachments import Seen
 from vestibule.apps.operator.hosted.certificates import text_of
 from vestibule.apps.operator.hosted.listening import Listening
+from vestibule.apps.operator.hosted.placing import Placing
 from vestibule.apps.operator.hosted.plan import Plan, Request
-from vestibule.apps.operator.hosted.surroundings import Guest, Surroundings
-from vestibule.apps.operator.hosted.target import Edit, Target
+from vestibule.apps.operator.hosted.surroundings import Surroundings
+from vestibule.apps.operator.hosted.target import Target
 from vestibule.apps.operator.hosted.trust import Standing
 from vestibule.apps.operator.runtime import difference, finalizers, statuses
-from vestibule.apps.operator.runtime.apply import Applier, Place, Wanted
+from vestibule.apps.operator.runtime.apply import Applier
 from vestibule.apps.operator.runtime.events import Events
 from vestibule.apps.operator.runtime.pen import Deposed, Fence, Pen
 from vestibule.apps.operator.runtime.result import Again, Done, Result, Stalled
-from vestibule.core.kinds import conditions, gvk, hosted, text
+from vestibule.core.kinds import conditions, hosted, text
 from vestibule.core.kinds.conditions import Condition
 from vestibule.core.kinds.hosted import FINALIZER, HOSTED_WEBHOOK, Hosted
 from vestibule.core.native import kinds
@@ -88,6 +83,7 @@ class Reconciler:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._around = Surroundings(parts.client, parts.guests, parts.pen, parts.fence)
+        self._placing = Placing(parts.pen, parts.applier, parts.now)
         self._published: dict[str, tuple[list[str], float]] = {}
 
     async def __call__(self, key: str) -> Result:
@@ -156,10 +152,13 @@ class Reconciler:
             standing = standing._replace(endpoints=None)
         made = plan.plan(_request(spec, parts), target, seen._replace(trust=standing), beside, parts.now())
         if made.choice.way in (None, "builtin"):
+            if made.choice.way and made.choice.conditions[0]["reason"] == attachments.PROVIDED:
+                # the control plane's own serves the guest: two would run
+                await removal.withdraw(guest.applier, parts.applier, target.namespace, owner)
             message = str(made.choice.conditions[0]["message"])
             result = Done() if made.choice.way else Stalled("Refused", message)
             return await self._report(found, status.refused(made.choice, made.notes), result)
-        unproven = await self._apply(owner, target, beside, guest, made, places)
+        unproven = await self._placing.apply(owner, target, beside, guest, made, places)
         told = status.attached(made.choice, made.notes, unproven, made.step)
         return await self._report(found, told, self._next(found, made, unproven))
 
@@ -196,73 +195,6 @@ class Reconciler:
             told = await proof.answers(places, path, [current])
             serving = {str(place): not wrong for place, wrong in told.items()}
         return Standing(published, serving, settled=clock - known[1] >= self._parts.settle)
-
-    async def _apply(
-        self,
-        owner: str,
-        target: Target,
-        beside: list[Object],
-        guest: Guest,
-        made: Plan,
-        places: list[proof.Place],
-    ) -> str:
-        """Both clusters, in order; why the webhook cannot be said to answer, empty when it does."""
-        parts = self._parts
-        inside = await removal.found(guest.applier, owner, whole=made.choice.way == "in-guest")
-        things = [Wanted(kindtable.of(one), one) for one in made.guest]
-        rest = [one for one in things if one.kind is not kinds.MUTATING]
-        for one in rest:
-            with contextlib.suppress(*([errors.Foreign] if one.kind is gvk.NAMESPACE else [])):
-                await guest.applier.apply(one, owner, inside)  # a namespace may be shared
-        known = await parts.applier.owned(removal.management(target.namespace), owner)
-        near = [*made.management[:2], *await self._credential(target, beside, guest, made, inside)]
-        near += made.management[2:]
-        wanted = [Wanted(kindtable.of(one), one) for one in near]
-        for one in wanted:
-            await parts.applier.apply(one, owner, known)
-        await self._attach(target, beside, made.edit)
-        unproven = ""
-        if made.choice.way == "deployment":
-            path = urlsplit(made.url).path
-            unproven = await proof.problem(places, path, [made.bundle])
-        # what is registered is kept in step, whether it answers or not: failurePolicy says what that means
-        last = [one for one in things if one.kind is kinds.MUTATING and (not unproven or one.place in inside)]
-        for one in last:
-            await guest.applier.apply(one, owner, inside)
-        await guest.applier.prune(inside, [*rest, *last])
-        await parts.applier.prune(known, wanted)
-        return unproven
-
-    async def _credential(
-        self,
-        target: Target,
-        beside: list[Object],
-        guest: Guest,
-        made: Plan,
-        inside: dict[Place, Object],
-    ) -> list[Object]:
-        """The Secret with a token of the guest, asked for when the one that is there will not do."""
-        if made.server is None:
-            return []
-        account = inside[gvk.SERVICE_ACCOUNT, identity.GUEST_NAMESPACE, webhooks.OURS]
-        name = target.secret("kubeconfig")
-        secret = next((one for one in beside if one["metadata"]["name"] == name), None)
-        token = credential.kept(secret, account, self._parts.now())
-        if not token:
-            meta = account["metadata"]
-            call = calls.create_under(
-                gvk.SERVICE_ACCOUNT, meta["namespace"], meta["name"], "token", credential.request()
-            )
-            answer = await guest.pen.send(call, gvk.SERVICE_ACCOUNT, f"asking {target}'s guest for a token")
-            token = str(msgspec.json.decode(answer.body)["status"]["token"])
-        return [credential.secret(target, made.server._replace(trusted=guest.authority), token)]
-
-    async def _attach(self, target: Target, beside: list[Object], wanted: Edit | None) -> None:
-        """Our entries in an object of somebody else: there, or gone when another way was chosen."""
-        edit = wanted or removal.detached(target, beside)
-        if edit is not None and edit.changed:
-            kind = kindtable.of(edit.thing)
-            await self._parts.pen.send(calls.replace(kind, edit.thing), kind, f"attaching to {target}")
 
     async def _remove(
         self, key: str, found: Object, spec: Hosted, target: Target | None, holders: list[Object]

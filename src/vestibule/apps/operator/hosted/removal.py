@@ -79,6 +79,12 @@ def detached(target: Target, beside: Sequence[Object]) -> Edit | None:
     return flavour.detached(thing, webhooks.OURS)
 
 
+async def withdraw(guest: Applier, near: Applier, namespace: str, owner: str) -> None:
+    """Everything that was made for a request, the registration first; the request stays."""
+    await _remove(guest, (*GUEST, *_INSIDE), owner)
+    await _remove(near, management(namespace), owner)
+
+
 class Removal:
     """Takes down what was made for one request."""
 

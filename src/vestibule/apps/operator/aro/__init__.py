@@ -1,0 +1,1 @@
+"""ARO HCP clusters: the shell around the decisions of ``core.aro``."""

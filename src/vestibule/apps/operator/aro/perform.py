@@ -1,0 +1,180 @@
+"""Carries out what a decision came to: in its order, and only what differs from what is there.
+
+What was applied last is remembered by digest, so that a field that left the spec is taken back as well; after
+a restart everything is applied once, which moves nothing in the cluster where nothing differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+import msgspec
+
+from vestibule import errors
+from vestibule.adapters.cluster import calls
+from vestibule.apps.operator.aro.sight import Sight
+from vestibule.apps.operator.runtime import difference
+from vestibule.apps.operator.runtime.pen import Pen
+from vestibule.core.aro import embedded, names
+from vestibule.core.aro.embedded import Gvk
+from vestibule.core.aro.world import Change, Object, Pass, Ref
+from vestibule.core.kinds.gvk import Kind
+
+_REMEMBERED: Final = 20_000
+
+
+class Performer:
+    """Writes for all ARO objects of a cluster."""
+
+    def __init__(self, pen: Pen, sight: Sight, discovery: Any) -> None:
+        self._pen = pen
+        self._sight = sight
+        self._discovery = discovery
+        self._applied: dict[tuple[Kind, str, str], tuple[str, str]] = {}
+        """Digest of what was applied last, and the uid it was applied to."""
+
+    async def marks(self, kind: Kind, obj: Object, made: Pass) -> Object | None:
+        """Finalizer and annotations on the subject; the subject as it is then, None when nothing changed."""
+        meta = obj["metadata"]
+        patch: Object = {}
+        held = meta.get("finalizers") or []
+        finalizer = names.FINALIZERS[kind.kind]
+        if made.finalizer and finalizer not in held:
+            patch["finalizers"] = [*held, finalizer]
+        before = meta.get("annotations") or {}
+        changed = {key: value for key, value in made.annotations.items() if before.get(key) != value}
+        if changed:
+            patch["annotations"] = changed
+        return await self._own(kind, obj, {"metadata": patch}) if patch else None
+
+    async def inside(self, made: Pass) -> list[Ref]:
+        """Embedded objects, others' objects and Secrets; what was written."""
+        wrote: list[Ref] = []
+        for change in made.changes:
+            if await self._changed(change):
+                wrote.append(change.ref)
+        for one in made.desired:
+            if await self._apply(one):
+                wrote.append(_ref(one))
+        for one in made.deletions:
+            await self._delete(one)
+            wrote.append(_ref(one))
+        for one in made.secrets:
+            if await self._apply(one):
+                wrote.append(_ref(one))
+        return wrote
+
+    async def outside(self, kind: Kind, obj: Object, made: Pass) -> Object:
+        """The subject's own spec and status, and at the very end its finalizer."""
+        if made.spec:
+            obj = await self._own(kind, obj, {"spec": made.spec})
+        if made.status is not None:
+            patch = _difference(obj.get("status") or {}, made.status)
+            if patch:
+                obj = await self._own(kind, obj, {"status": patch}, "status")
+        finalizer = names.FINALIZERS[kind.kind]
+        held = obj["metadata"].get("finalizers") or []
+        if made.finalizer is False and finalizer in held:
+            left = [one for one in held if one != finalizer]
+            obj = await self._own(kind, obj, {"metadata": {"finalizers": left}})
+        return obj
+
+    async def _own(self, kind: Kind, obj: Object, patch: Object, sub: str = "") -> Object:
+        """A merge patch of the subject, refused when somebody wrote in between."""
+        meta = obj["metadata"]
+        given = {"resourceVersion": meta["resourceVersion"], "uid": meta["uid"]}
+        patch = {**patch, "metadata": {**(patch.get("metadata") or {}), **given}}
+        call = calls.merge_patch(kind, str(meta["namespace"]), meta["name"], patch, sub)
+        answer = await self._pen.send(call, kind, f"writing {kind.kind} {meta['namespace']}/{meta['name']}")
+        return self._noted(kind, answer.body)
+
+    async def _changed(self, change: Change) -> bool:
+        ref = change.ref
+        kind = await self._kind(Gvk(ref.group, ref.version, ref.kind))
+        live = self._live(kind, ref.namespace, ref.name)
+        if live is not None and not _difference_of(live, change.patch):
+            return False
+        call = calls.merge_patch(kind, ref.namespace, ref.name, change.patch)
+        answer = await self._pen.send(call, kind, f"changing {ref}")
+        self._noted(kind, answer.body)
+        return True
+
+    async def _apply(self, one: Object) -> bool:
+        kind = await self._kind(embedded.of(one))
+        meta = one["metadata"]
+        namespace, name = str(meta.get("namespace") or ""), str(meta["name"])
+        live = self._live(kind, namespace, name)
+        digest = hashlib.sha256(msgspec.json.encode(one, order="sorted")).hexdigest()[:16]
+        where = (kind, namespace, name)
+        if live is not None:
+            same = self._applied.get(where) == (digest, str(live["metadata"].get("uid")))
+            if same and not difference.first(one, live):
+                return False
+        call = calls.apply(kind, one, field_manager=names.MANAGER, force=True)
+        answer = await self._pen.send(call, kind, f"applying {kind.kind} {namespace}/{name}")
+        after = self._noted(kind, answer.body)
+        if len(self._applied) >= _REMEMBERED:
+            self._applied.clear()
+        self._applied[where] = (digest, str(after["metadata"].get("uid")))
+        before = str(live["metadata"].get("resourceVersion")) if live is not None else ""
+        return str(after["metadata"].get("resourceVersion")) != before
+
+    async def _delete(self, one: Object) -> None:
+        kind = await self._kind(embedded.of(one))
+        meta = one["metadata"]
+        self._applied.pop((kind, str(meta.get("namespace") or ""), str(meta["name"])), None)
+        call = calls.delete(kind, str(meta.get("namespace") or ""), meta["name"], uid=meta["uid"])
+        await self._pen.send(call, kind, f"deleting {kind.kind} {meta['name']}", 202, 404, 409)
+
+    async def _kind(self, gvk: Gvk) -> Kind:
+        found: Kind | None = await self._discovery.find(*gvk)
+        if found is None:
+            raise errors.NotFound(f"the cluster does not serve {gvk}")
+        return found
+
+    def _live(self, kind: Kind, namespace: str, name: str) -> Object | None:
+        """What is there, where we see it."""
+        if self._sight.kind(Gvk(kind.group, kind.version, kind.kind)) is None:
+            return None
+        return self._sight.get(kind, namespace, name)
+
+    def _noted(self, kind: Kind, body: bytes) -> Object:
+        written = msgspec.json.decode(body, type=dict[str, Any])
+        self._sight.wrote(kind, written)
+        return written
+
+
+def _ref(one: Object) -> Ref:
+    what, meta = embedded.of(one), one["metadata"]
+    return Ref(what.group, what.kind, str(meta.get("namespace") or ""), meta["name"], what.version)
+
+
+def _difference(before: Object, after: Object) -> Object:
+    """The merge patch that makes one of the other; a field that is gone becomes null. False is not written
+    where nothing was: the kinds differ in whether they store it."""
+    patch: Object = {}
+    for key in {*before, *after}:
+        old, new = before.get(key), after.get(key)
+        if new is None:
+            if key in before:
+                patch[key] = None
+        elif isinstance(old, dict) and isinstance(new, dict):
+            inner = _difference(old, new)
+            if inner:
+                patch[key] = inner
+        elif old != new and not (key not in before and new in ({}, [])):
+            patch[key] = new
+    return patch
+
+
+def _difference_of(live: Object, patch: Object) -> bool:
+    """Whether a merge patch would change anything."""
+    for key, value in patch.items():
+        found = live.get(key)
+        if isinstance(value, dict):
+            if _difference_of(found if isinstance(found, dict) else {}, value):
+                return True
+        elif found != value:
+            return True
+    return False

@@ -1,0 +1,139 @@
+"""What we see of the cluster: watched kinds, kinds that come to be watched, and what we wrote a moment ago.
+
+An embedded kind is watched from the moment an ARO object names it in its annotation, so also after a restart
+and while something is deleted. What we wrote counts until its watch tells of it, or of something newer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from vestibule import errors
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.discovery import Discovery
+from vestibule.adapters.cluster.whole import Wholes
+from vestibule.core.aro.embedded import Gvk
+from vestibule.core.kinds.gvk import Kind
+
+logger = logging.getLogger(__name__)
+Object = dict[str, Any]
+Keys = Callable[[Object], Iterable[str]]
+_SYNC_SECONDS: Final = 10.0
+"""For the first list of a kind that comes to be watched."""
+_LOST_SECONDS: Final = 60.0
+
+
+class _Overlay(NamedTuple):
+    before: str
+    """The version that the watch had seen when we wrote."""
+    object: Object | None
+    """None: deleted."""
+
+
+class Sight:
+    """All watches, and the memory of our own writes."""
+
+    def __init__(self, client: Client, discovery: Discovery, tell: Callable[[str], None]) -> None:
+        self._client = client
+        self._discovery = discovery
+        self._tell = tell
+        self._followers: dict[Kind, Wholes] = {}
+        self._tasks: dict[Kind, asyncio.Task[None]] = {}
+        self._overlay: dict[tuple[Kind, str, str], _Overlay] = {}
+
+    def watch(self, kind: Kind, keys: Keys) -> None:
+        """Listen to a kind from now on; nothing, if we do."""
+        if kind in self._followers:
+            return
+
+        def told(change: str, _: Kind, obj: Object) -> None:
+            del change  # a key is looked at as it is now
+            for key in keys(obj):
+                self._tell(key)
+
+        follower = Wholes(self._client, kind, told, optional=True, managed=True)
+        self._followers[kind] = follower
+        self._tasks[kind] = asyncio.create_task(follower.run(), name=f"watch {kind}")
+        logger.info("watching", extra={"kind": str(kind)})
+
+    async def watched(self, gvk: Gvk, keys: Keys) -> Kind | None:
+        """The kind, listened to and listed; None when the cluster does not serve it. Raises Unavailable."""
+        kind = await self._discovery.find(*gvk)
+        if kind is None:
+            return None
+        self.watch(kind, keys)
+        follower = self._followers[kind]
+        try:
+            async with asyncio.timeout(_SYNC_SECONDS):
+                while not follower.synced:
+                    if follower.error:
+                        raise errors.Unavailable(f"listing {kind}: {follower.error}")
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            raise errors.Unavailable(f"{kind} is not listed yet") from None
+        return kind
+
+    def kind(self, gvk: Gvk) -> Kind | None:
+        """A kind that is listened to and listed."""
+        found = self._discovery.at_hand(*gvk)
+        follower = self._followers.get(found) if found is not None else None
+        return found if follower is not None and follower.synced else None
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
+        """The object as we know it."""
+        found = self._followers[kind].store.get(namespace, name)
+        overlay = self._current(kind, namespace, name, found.version if found else "")
+        if overlay is not None:
+            return overlay.object
+        return found.object if found else None
+
+    def list(self, kind: Kind, namespace: str | None = None) -> Iterator[Object]:
+        """All objects of a kind, in a namespace or in all."""
+        store = self._followers[kind].store
+        for place in store.namespaces() if namespace is None else (namespace,):
+            names = set(store.names(place))
+            names |= {key[2] for key in self._overlay if key[:2] == (kind, place)}
+            for name in sorted(names):
+                found = self.get(kind, place, name)
+                if found is not None:
+                    yield found
+
+    def _current(self, kind: Kind, namespace: str, name: str, seen: str) -> _Overlay | None:
+        key = (kind, namespace, name)
+        overlay = self._overlay.get(key)
+        if overlay is not None and overlay.before != seen:
+            del self._overlay[key]  # the watch has moved on
+            return None
+        return overlay
+
+    def wrote(self, kind: Kind, obj: Object) -> None:
+        """What the API server answered to a write of ours."""
+        meta = obj["metadata"]
+        namespace, name = str(meta.get("namespace") or ""), str(meta["name"])
+        follower = self._followers.get(kind)
+        if follower is None:
+            return
+        found = follower.store.get(namespace, name)
+        seen = found.version if found else ""
+        if seen != str(meta.get("resourceVersion") or ""):
+            self._overlay[kind, namespace, name] = _Overlay(seen, obj)
+
+    def problem(self) -> str:
+        """What keeps us from hearing of changes; empty when nothing does."""
+        for one in self._followers.values():
+            if not one.synced:
+                return f"{one.kind} not listed yet{': ' + one.error if one.error else ''}"
+            lost = one.lost_for()
+            if lost > _LOST_SECONDS:
+                return f"{one.kind} not watched for {lost:.0f} s: {one.error}"
+        return ""
+
+    async def close(self) -> None:
+        """Listen to nothing any more."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,126 @@
+"""The ARO controllers, put together: three queues, what they listen to, and whom they ask."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.discovery import Discovery
+from vestibule.apps.operator.aro.perform import Performer
+from vestibule.apps.operator.aro.reconciler import Decide, Parts, Reconciler
+from vestibule.apps.operator.aro.sight import Sight
+from vestibule.apps.operator.aro.view import Keys, Sources, Workloads, keys_of
+from vestibule.apps.operator.runtime.controller import Controller, Numbers
+from vestibule.apps.operator.runtime.events import Events
+from vestibule.apps.operator.runtime.pen import Pen
+from vestibule.apps.operator.runtime.workqueue import Queue
+from vestibule.core.aro import cluster, controlplane, embedded, machinepool, mapping, names, subject
+from vestibule.core.kinds.gvk import Kind
+from vestibule.core.native import kinds
+
+Object = dict[str, Any]
+_DECIDE: Final[dict[Kind, Decide]] = {
+    names.ARO_CLUSTER: cluster.decide,
+    names.ARO_CONTROL_PLANE: controlplane.decide,
+    names.ARO_MACHINE_POOL: machinepool.decide,
+}
+_NAMESPACE: Final = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
+
+
+class Given(NamedTuple):
+    """What the operator gives."""
+
+    client: Client
+    pen: Pen
+    events: Events
+    numbers: Numbers
+    told: Callable[[str, str, list[Object]], None]
+    now: Callable[[], datetime.datetime]
+    keys: Keys
+    workloads: Workloads
+    workers: int
+    resync: float
+    filter: str = ""
+    """Value of the watch-filter label; empty: all objects."""
+
+
+class Wired:
+    """What runs while we lead; to be closed."""
+
+    def __init__(self, given: Given) -> None:
+        self._filter = given.filter
+        self._queues: dict[str, Queue[str]] = {kind.kind: Queue(workers=given.workers) for kind in _DECIDE}
+        discovery = Discovery(given.client)
+        for kind in (*_DECIDE, names.CLUSTER, names.MACHINE_POOL, names.IDENTITY, kinds.SECRET, _NAMESPACE):
+            discovery.known(kind)
+        self.sight = Sight(given.client, discovery, self._tell)
+        sources = Sources(given.client, discovery, self.sight, given.keys, given.workloads)
+        performer = Performer(given.pen, self.sight, discovery)
+        parts = Parts(sources, performer, given.events, given.now, given.told)
+        self.controllers = [
+            Controller(
+                kind.kind.lower(),
+                Reconciler(kind, decide, parts),
+                self._queues[kind.kind],
+                given.numbers,
+                resync=given.resync,
+            )
+            for kind, decide in _DECIDE.items()
+        ]
+        self._discovery = discovery
+
+    def begin(self) -> None:
+        """Listen; embedded kinds follow from what the objects say."""
+        watch = self.sight.watch
+        watch(names.CLUSTER, lambda obj: _keys(mapping.whole(obj, self._known(names.ARO_MACHINE_POOL))))
+        watch(names.MACHINE_POOL, lambda obj: _keys(mapping.machine_pool(obj)))
+        watch(names.ARO_CLUSTER, self._own_and_beside)
+        watch(names.ARO_MACHINE_POOL, self._own_and_beside)
+        watch(names.ARO_CONTROL_PLANE, self._control_plane)
+
+    def _known(self, kind: Kind) -> Iterable[Object]:
+        gvk = embedded.Gvk(kind.group, kind.version, kind.kind)
+        return list(self.sight.list(kind)) if self.sight.kind(gvk) is not None else []
+
+    def _own_and_beside(self, obj: Object) -> list[str]:
+        self._listen_inside(obj)
+        return [*_keys(mapping.own(obj)), *_keys(mapping.beside(obj, self._known(names.CLUSTER)))]
+
+    def _control_plane(self, obj: Object) -> list[str]:
+        self._listen_inside(obj)
+        name = subject.labels_of(obj).get(names.CLUSTER_NAME) or str(obj["metadata"]["name"])
+        pools = mapping.pools_of(name, subject.namespace(obj), self._known(names.ARO_MACHINE_POOL))
+        infrastructure = mapping.control_plane(obj, self._known(names.CLUSTER))
+        return [*_keys(mapping.own(obj)), *_keys(infrastructure), *_keys(pools)]
+
+    def _listen_inside(self, obj: Object) -> None:
+        """Kinds that this object may have created are listened to from now on, also after a restart."""
+        text = subject.annotations_of(obj).get(names.OWNED_KINDS) or ""
+        for gvk in embedded.parse_owned(text)[0]:
+            known = self._discovery.at_hand(*gvk)
+            if known is not None:
+                self.sight.watch(known, keys_of)
+
+    def _tell(self, key: str) -> None:
+        kind, _, rest = key.partition("/")
+        queue = self._queues.get(kind)
+        if queue is not None and self._ours(kind, rest):
+            queue.add(rest)
+
+    def _ours(self, kind: str, key: str) -> bool:
+        if not self._filter:
+            return True
+        namespace, _, name = key.partition("/")
+        known = next(one for one in _DECIDE if one.kind == kind)
+        found = self.sight.get(known, namespace, name)
+        return found is None or subject.labels_of(found).get(names.WATCH_FILTER) == self._filter
+
+    async def close(self) -> None:
+        """Listen to nothing any more."""
+        await self.sight.close()
+
+
+def _keys(found: Iterable[mapping.Key]) -> list[str]:
+    return ["/".join(key) for key in found]

@@ -1,0 +1,226 @@
+"""What the operator keeps beside a control plane: authorities that take over, tokens, names, rights."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import datetime
+import json
+from typing import Any
+
+import pytest
+
+from tests.vectors.hypershift_given import HOSTED, NOW
+from vestibule import errors
+from vestibule.apps.operator.hosted import credential, flavours, identity, removal, status, trust
+from vestibule.apps.operator.hosted.attachments import Choice
+from vestibule.apps.operator.hosted.certificates import text_of
+from vestibule.apps.operator.hosted.identity import Served, Server
+from vestibule.apps.operator.hosted.trust import Standing
+from vestibule.core.kinds import config, hosted
+from vestibule.core.native import hostedrights, operator
+from vestibule.core.pki import authority
+
+Json = dict[str, Any]
+TARGET = flavours.ALL["hypershift"].target(HOSTED, [], NOW)
+NAMES = ("webhook.svc",)
+HOUR = datetime.timedelta(hours=1)
+
+
+def served(before: Served | None, lost_ca: bool = False, **seen: Any) -> Served:
+    """The next state; ``seen`` is what stands in the guest."""
+    ca = None if before is None or lost_ca else before.ca
+    kept = before.serving if before else None
+    return identity.served(TARGET, NAMES, ca, kept, NOW, Standing(**seen))
+
+
+def leaf(found: Served) -> str:
+    return text_of(found.serving, "tls.crt")
+
+
+def ca_of(found: Served) -> str:
+    return text_of(found.ca, "ca.crt")
+
+
+# ── authorities ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_authority_takes_over_in_four_steps_and_no_leaf_is_served_that_nobody_trusts() -> None:
+    first = served(None, endpoints={})
+    old = ca_of(first)
+    assert (first.step, first.bundle) == ("none", old)
+
+    lost = served(first, lost_ca=True, published=[old], endpoints={})
+    new = ca_of(lost)
+    assert (lost.step, leaf(lost), lost.bundle) == ("publish", leaf(first), old + new)
+
+    early = served(lost, published=[old, new], endpoints={}, settled=False)
+    assert (leaf(early), early.bundle) == (leaf(first), old + new)
+
+    signed = served(lost, published=[old, new], endpoints={})
+    assert signed.step == "reissue"
+    assert authority.signed_by(leaf(signed), new)
+    assert signed.bundle == old + new
+
+    waiting = served(signed, published=[old, new], endpoints={"a": True, "b": False})
+    assert (waiting.step, waiting.bundle) == ("confirm", old + new)
+    assert leaf(waiting) == leaf(signed)
+
+    dropped = served(signed, published=[old, new], endpoints={"a": True, "b": True})
+    assert (dropped.step, dropped.bundle) == ("drop", new)
+    assert served(dropped, published=[new], endpoints={}).step == "none"
+
+
+def test_a_leaf_that_is_lost_with_its_authority_is_made_at_once() -> None:
+    first = served(None)
+    both = identity.served(TARGET, NAMES, None, None, NOW, Standing([ca_of(first)], {}))
+
+    assert authority.signed_by(leaf(both), ca_of(both))
+    assert both.bundle == ca_of(first) + ca_of(both)
+
+
+def test_where_nobody_can_look_the_old_authority_stays_until_its_leaves_have_ended() -> None:
+    first = served(None)
+    second = identity.served(TARGET, NAMES, None, first.serving, NOW, Standing([ca_of(first)]))
+    published = Standing([ca_of(first), ca_of(second)])
+    signed = identity.served(TARGET, NAMES, second.ca, second.serving, NOW, published)
+
+    def later(days: float) -> Served:
+        now = NOW + datetime.timedelta(days=days)
+        return identity.served(TARGET, NAMES, signed.ca, signed.serving, now, published)
+
+    assert later(50).step == "confirm"
+    assert later(91).bundle in (ca_of(second), ca_of(first) + ca_of(second))
+    renewed = later(91)
+    after = NOW + datetime.timedelta(days=92)
+    assert identity.served(TARGET, NAMES, signed.ca, renewed.serving, after, published).step == "drop"
+
+
+def test_what_cannot_be_read_in_the_guests_bundle_does_not_count() -> None:
+    first = served(None)
+
+    assert served(first, published=["nonsense"], endpoints={}).bundle == ca_of(first)
+
+
+# ── tokens ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def token(uid: str, *, since: datetime.datetime = NOW, life: datetime.timedelta = credential.LIFE) -> str:
+    claims = {
+        "iat": int(since.timestamp()),
+        "exp": int((since + life).timestamp()),
+        "kubernetes.io": {"serviceaccount": {"uid": uid}},
+    }
+    parts = [json.dumps(one).encode() for one in ({"alg": "RS256"}, claims)] + [b"signature"]
+    return ".".join(base64.urlsafe_b64encode(one).decode().rstrip("=") for one in parts)
+
+
+ACCOUNT = {"metadata": {"uid": "u1"}}
+
+
+@pytest.mark.parametrize(
+    ("kept", "hours", "good"),
+    [
+        (token("u1"), 1, True),
+        (token("u1"), 47, True),
+        (token("u1"), 49, False),
+        (token("another account of the name"), 1, False),
+        (token("u1", life=HOUR), 0.5, True),
+        (token("u1", life=HOUR), 0.7, False),
+        ("nonsense", 1, False),
+        ("", 1, False),
+    ],
+)
+def test_a_token_is_kept_for_two_thirds_of_its_life_and_for_its_very_account(
+    kept: str, hours: float, good: bool
+) -> None:
+    secret = credential.secret(TARGET, Server("https://api"), kept)
+
+    assert credential.kept(secret, ACCOUNT, NOW + hours * HOUR) == (kept if good else "")
+
+
+def test_the_kubeconfig_names_the_file_with_the_token_beside_it() -> None:
+    secret = credential.secret(TARGET, Server("https://api", "CA", "name"), "abc")
+    said = json.loads(text_of(secret, "kubeconfig"))
+
+    assert said["users"][0]["user"] == {"tokenFile": "token"}
+    assert said["clusters"][0]["cluster"]["tls-server-name"] == "name"
+    assert text_of(secret, "token") == "abc"
+
+
+# ── names ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_control_planes_of_one_namespace_do_not_share_names() -> None:
+    def own(name: str) -> str:
+        thing = {"kind": "TenantControlPlane", "metadata": {"name": name, "namespace": "ns"}, "spec": {}}
+        return flavours.ALL["kamaji"].target(thing, [], NOW).own
+
+    long = "a.b" * 40
+    assert TARGET.own == "workload-identity-webhook"
+    assert own("t1") == "workload-identity-webhook-t1"
+    assert own("a.b") == "workload-identity-webhook-a-b"
+    assert len(own(long)) == 63
+    assert own(long) != own(f"{long}x")
+
+
+def test_an_owner_cannot_be_mistaken_for_another_kinds() -> None:
+    def owner(name: str) -> str:
+        return removal.owner({"metadata": {"name": name}})
+
+    assert owner("vestibule") == "hosted_vestibule"
+    assert len(owner("x" * 253)) <= 63
+    assert owner("x" * 100) != owner("x" * 101)
+
+
+def test_entries_go_where_they_last() -> None:
+    tenant: Json = {"kind": "TenantControlPlane", "metadata": {"name": "t"}}
+    owned = copy.deepcopy(tenant)
+    owned["metadata"]["ownerReferences"] = [{"kind": "KamajiControlPlane", "name": "k"}]
+    reference = {"kind": "KubeadmControlPlane", "name": "c-control-plane"}
+    cluster = {"kind": "Cluster", "metadata": {"name": "c"}, "spec": {"controlPlaneRef": reference}}
+
+    assert flavours.ALL["kamaji"].holder(tenant) is None
+    assert flavours.ALL["kamaji"].holder(owned) == ("KamajiControlPlane", "k")
+    assert flavours.ALL["clusterapi"].holder(cluster) == ("KubeadmControlPlane", "c-control-plane")
+
+
+# ── status, requests, rights ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_available_is_what_can_be_said() -> None:
+    def available(way: Any, unproven: str = "", step: trust.Step = "none") -> str:
+        told = status.attached(Choice(way, ()), (), unproven, step)
+        return str(next(one for one in told if one.type == "Available"))
+
+    assert available("deployment") == "Available=True/Serving"
+    assert available("deployment", "no replica is ready") == "Available=False/NotProven"
+    assert available("sidecar", "") == "Available=True/Registered"
+
+
+def test_a_duration_that_is_none_is_told() -> None:
+    spec = {"target": {"flavour": "hypershift", "name": "x"}, "abandonAfter": "soon"}
+
+    with pytest.raises(errors.InvalidInput, match=r"HostedWebhook h.*abandonAfter.*'soon'.*10m"):
+        hosted.parse({"metadata": {"name": "h"}, "spec": spec})
+
+
+def test_rights_beside_control_planes_are_not_granted_unless_asked_for() -> None:
+    def made(**install: Any) -> list[Json]:
+        return operator.objects(config.parse({"install": install}, "test"))
+
+    plain, wide = made(), made(hosted=True)
+    narrow = made(hosted=True, hostedNamespaces=["a", "b"])
+    assert not [one for one in plain if "hosted" in one["metadata"]["name"]]
+    kinds = [one["kind"] for one in wide if one["metadata"]["name"] == "vestibule-operator-hosted"]
+    assert kinds == ["ClusterRole", "ClusterRoleBinding"]
+    bound = [one for one in narrow if one["metadata"]["name"] == "vestibule-operator-hosted"]
+    assert [(one["kind"], one["metadata"].get("namespace")) for one in bound] == [
+        ("ClusterRole", None),
+        ("RoleBinding", "a"),
+        ("RoleBinding", "b"),
+    ]
+    (deployment,) = (one for one in narrow if one["kind"] == "Deployment")
+    args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert args[-3:] == ["--hosted", "--hosted-namespace=a", "--hosted-namespace=b"]
+    assert all("*" not in rule["verbs"] + rule["resources"] for rule in hostedrights.rules())
