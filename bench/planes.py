@@ -65,14 +65,15 @@ class Webhook:
 
 
 @contextmanager
-def plane(rig: Rig, name: str, *, aside: bool = False) -> Iterator[ControlPlane]:
+def plane(rig: Rig, name: str, *, aside: bool = False, **flags: str) -> Iterator[ControlPlane]:
     """A control plane that holds the objects of `bench.cluster`. Raises Unavailable with the reason.
 
-    It may use all cores, as in a cluster; `aside` keeps it off the webhook's core.
+    It may use all cores, as in a cluster; `aside` keeps it off the webhook's core. `flags` are the API
+    server's.
     """
     try:
         with cores.pinned(rig.split.loader if aside else None):
-            made = ControlPlane(rig.scratch / f"plane-{name}", controllers=False, flags=UNAUDITED)
+            made = ControlPlane(rig.scratch / f"plane-{name}", controllers=False, flags={**UNAUDITED, **flags})
             made.start()
     except (CannotBuild, Failed) as problem:
         raise Unavailable(processes.clean(str(problem).splitlines()[0])) from problem

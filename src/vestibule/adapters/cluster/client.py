@@ -46,12 +46,15 @@ class _Status(msgspec.Struct):
 class Client:
     """Speaks to one API server; to be closed."""
 
-    def __init__(self, access: Access, *, timeout: float = 10.0, connections: int = 32) -> None:
-        """``connections`` are for calls; streams have others, as many as there are, or a process with many
-        watches would have none left to call with."""
+    def __init__(
+        self, access: Access, *, timeout: float = 10.0, connections: int = 32, idle: float = 15.0
+    ) -> None:
+        """``connections`` are for calls, and stay open for ``idle`` seconds after one; streams have others,
+        as many as there are, or a process with many watches would have none left to call with."""
         self._access = access
         self._timeout = timeout
         self._connections = connections
+        self._idle = idle
         self._session: aiohttp.ClientSession | None = None
         self._streams: aiohttp.ClientSession | None = None
 
@@ -74,7 +77,9 @@ class Client:
 
     def _made(self, limit: int) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=limit, ssl=self._access.tls or False),
+            connector=aiohttp.TCPConnector(
+                limit=limit, ssl=self._access.tls or False, keepalive_timeout=self._idle
+            ),
             headers={"User-Agent": _AGENT, "Accept": "application/json"},
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=5),
             auto_decompress=True,

@@ -18,6 +18,9 @@ from vestibule.adapters.cluster.client import Client
 _TIMEOUT: Final = 5.0
 """Seconds for one call; a healthy API server needs milliseconds."""
 _CONNECTIONS: Final = 4
+_IDLE: Final = 2.0
+"""Seconds that a connection outlives its call: a look is many calls and then minutes of none, and every open
+connection over TLS holds a quarter of a MiB."""
 
 
 def access(text: str, server: str = "") -> Access:
@@ -60,7 +63,7 @@ class Guests:
         known = self._clients.get(key)
         if known is not None and known[0] == digest:
             return known[1]
-        made = Client(access(text, server), timeout=_TIMEOUT, connections=_CONNECTIONS)
+        made = Client(access(text, server), timeout=_TIMEOUT, connections=_CONNECTIONS, idle=_IDLE)
         await self.forget(key)
         self._clients[key] = (digest, made)
         return made

@@ -26,6 +26,8 @@ _BESIDE: Final = {
     "RoleAssignment": "RoleAssignmentReady",
 }
 """Conditions of other kinds, where the control plane carries some."""
+_SECRET_SECONDS: Final = 5.0
+"""Until the next look for a kubeconfig that should be there: nobody tells of Secrets."""
 _DEFERRED: Final = "ExternalAuth creation deferred until at least one node pool is ready"
 
 
@@ -180,8 +182,9 @@ def _applied(
         **_facts(live),
     )
     news = up and not subject.holds(obj, names.READY)
+    late = readiness.of(live).ready and not kept.there
     return Pass(
-        after=kept.after,
+        after=_SECRET_SECONDS if late else kept.after,
         annotations=subject.owned_annotation(obj, settled.owned),
         changes=(*settled.changes, *kept.changes),
         desired=settled.desired,

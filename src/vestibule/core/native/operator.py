@@ -199,7 +199,8 @@ def _deployment(settings: Settings) -> Object:
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 5},
         "resources": {
             "requests": {"cpu": "10m", "memory": "96Mi"},
-            "limits": {"memory": "256Mi"},
+            # hundreds of guests are hundreds of connections
+            "limits": {"memory": "512Mi" if settings.install.hosted else "256Mi"},
         },
         "securityContext": {
             "allowPrivilegeEscalation": False,

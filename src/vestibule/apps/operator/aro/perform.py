@@ -12,7 +12,9 @@ from typing import Any, Final
 import msgspec
 
 from vestibule import errors
-from vestibule.adapters.cluster import calls
+from vestibule.adapters.cluster import calls, pages
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.discovery import Discovery
 from vestibule.apps.operator.aro.sight import Sight
 from vestibule.apps.operator.runtime import difference
 from vestibule.apps.operator.runtime.pen import Pen
@@ -27,7 +29,8 @@ _REMEMBERED: Final = 20_000
 class Performer:
     """Writes for all ARO objects of a cluster."""
 
-    def __init__(self, pen: Pen, sight: Sight, discovery: Any) -> None:
+    def __init__(self, reading: Client, pen: Pen, sight: Sight, discovery: Discovery) -> None:
+        self._client = reading
         self._pen = pen
         self._sight = sight
         self._discovery = discovery
@@ -92,7 +95,7 @@ class Performer:
     async def _changed(self, change: Change) -> bool:
         ref = change.ref
         kind = await self._kind(Gvk(ref.group, ref.version, ref.kind))
-        live = self._live(kind, ref.namespace, ref.name)
+        live = await self._live(kind, ref.namespace, ref.name)
         if live is not None and not _difference_of(live, change.patch):
             return False
         call = calls.merge_patch(kind, ref.namespace, ref.name, change.patch)
@@ -104,12 +107,12 @@ class Performer:
         kind = await self._kind(embedded.of(one))
         meta = one["metadata"]
         namespace, name = str(meta.get("namespace") or ""), str(meta["name"])
-        live = self._live(kind, namespace, name)
+        live = await self._live(kind, namespace, name)
         digest = hashlib.sha256(msgspec.json.encode(one, order="sorted")).hexdigest()[:16]
         where = (kind, namespace, name)
         if live is not None:
             same = self._applied.get(where) == (digest, str(live["metadata"].get("uid")))
-            if same and not difference.first(one, live):
+            if same and not difference.first(one, _comparable(live, one)):
                 return False
         call = calls.apply(kind, one, field_manager=names.MANAGER, force=True)
         answer = await self._pen.send(call, kind, f"applying {kind.kind} {namespace}/{name}")
@@ -126,23 +129,37 @@ class Performer:
         self._applied.pop((kind, str(meta.get("namespace") or ""), str(meta["name"])), None)
         call = calls.delete(kind, str(meta.get("namespace") or ""), meta["name"], uid=meta["uid"])
         await self._pen.send(call, kind, f"deleting {kind.kind} {meta['name']}", 202, 404, 409)
+        going = {**meta, "deletionTimestamp": meta.get("deletionTimestamp") or _DELETED}
+        self._sight.wrote(kind, {**one, "metadata": going}, unseen=True)
 
     async def _kind(self, gvk: Gvk) -> Kind:
-        found: Kind | None = await self._discovery.find(*gvk)
+        found = await self._discovery.find(*gvk)
         if found is None:
             raise errors.NotFound(f"the cluster does not serve {gvk}")
         return found
 
-    def _live(self, kind: Kind, namespace: str, name: str) -> Object | None:
-        """What is there, where we see it."""
+    async def _live(self, kind: Kind, namespace: str, name: str) -> Object | None:
+        """What is there: as we see it, or asked for where we do not listen."""
         if self._sight.kind(Gvk(kind.group, kind.version, kind.kind)) is None:
-            return None
+            return await pages.one(self._client, kind, namespace, name)
         return self._sight.get(kind, namespace, name)
 
     def _noted(self, kind: Kind, body: bytes) -> Object:
         written = msgspec.json.decode(body, type=dict[str, Any])
         self._sight.wrote(kind, written)
         return written
+
+
+_DELETED: Final = "deleted by us"
+"""Until the API server tells when."""
+
+
+def _comparable(live: Object, wanted: Object) -> Object:
+    """The live object without the owners that others gave it: Azure Service Operator adds its own."""
+    meta = live["metadata"]
+    ours = {one.get("uid") for one in wanted["metadata"].get("ownerReferences") or ()}
+    owners = [one for one in meta.get("ownerReferences") or () if one.get("uid") in ours]
+    return {**live, "metadata": {**meta, "ownerReferences": owners}}
 
 
 def _ref(one: Object) -> Ref:

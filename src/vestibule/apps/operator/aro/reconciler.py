@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 Decide = Callable[[Object, World], Pass]
 _QUESTIONS: Final = 64
 """Things that one decision may ask for: a bound against a decision that asks for ever."""
+_CONFLICT_SECONDS: Final = 0.2
 _STEPS: Final = 8
 """Passes of one look; a chain has fewer."""
 
@@ -67,8 +68,11 @@ class Reconciler:
                 return Done(forget=True)
             view = View(self._parts.sources, self._parts.now())
             made = await self._decided(obj, view)
-            if not await self._carried_out(obj, made, view):
-                break
+            try:
+                if not await self._carried_out(obj, made, view):
+                    break
+            except errors.Conflict as error:
+                return Again(_CONFLICT_SECONDS, str(error))  # the watch tells what was written in between
         self._tell_conditions(key, namespace, name)
         return _result(made)
 

@@ -109,8 +109,8 @@ class Sight:
             return None
         return overlay
 
-    def wrote(self, kind: Kind, obj: Object) -> None:
-        """What the API server answered to a write of ours."""
+    def wrote(self, kind: Kind, obj: Object, *, unseen: bool = False) -> None:
+        """What the API server answered to a write of ours; ``unseen``: what must have become of it."""
         meta = obj["metadata"]
         namespace, name = str(meta.get("namespace") or ""), str(meta["name"])
         follower = self._followers.get(kind)
@@ -118,7 +118,9 @@ class Sight:
             return
         found = follower.store.get(namespace, name)
         seen = found.version if found else ""
-        if seen != str(meta.get("resourceVersion") or ""):
+        if unseen and not seen:
+            return  # it is gone already
+        if unseen or seen != str(meta.get("resourceVersion") or ""):
             self._overlay[kind, namespace, name] = _Overlay(seen, obj)
 
     def problem(self) -> str:

@@ -57,7 +57,7 @@ class Wired:
             discovery.known(kind)
         self.sight = Sight(given.client, discovery, self._tell)
         sources = Sources(given.client, discovery, self.sight, given.keys, given.workloads)
-        performer = Performer(given.pen, self.sight, discovery)
+        performer = Performer(given.client, given.pen, self.sight, discovery)
         parts = Parts(sources, performer, given.events, given.now, given.told)
         self.controllers = [
             Controller(

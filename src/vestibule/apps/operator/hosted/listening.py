@@ -20,7 +20,8 @@ from vestibule.core.native import kinds
 
 _SECONDS: Final = (240, 300)
 """A watch is asked to end by itself within this range; looks find out sooner whether a guest lives."""
-MOST: Final = 1000
+MOST: Final = 200
+"""Guests that are listened to: an open connection over TLS holds a quarter of a MiB."""
 
 
 class _Ear(Wholes):
