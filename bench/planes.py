@@ -73,7 +73,8 @@ def plane(rig: Rig, name: str, *, aside: bool = False, **flags: str) -> Iterator
     """
     try:
         with cores.pinned(rig.split.loader if aside else None):
-            made = ControlPlane(rig.scratch / f"plane-{name}", controllers=False, flags={**UNAUDITED, **flags})
+            folder = rig.scratch / f"plane-{name}"
+            made = ControlPlane(folder, controllers=False, flags={**UNAUDITED, **flags})
             made.start()
     except (CannotBuild, Failed) as problem:
         raise Unavailable(processes.clean(str(problem).splitlines()[0])) from problem

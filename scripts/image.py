@@ -137,7 +137,8 @@ def compiled(root: Path) -> None:
         subprocess.Popen([python, "-S", str(script), str(root), str(part), str(_PARTS)], env=clean)
         for part in range(_PARTS)
     ]
-    if any([process.wait() for process in running]):
+    codes = [process.wait() for process in running]
+    if any(codes):
         raise SystemExit("some modules cannot be compiled")
 
 

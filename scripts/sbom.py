@@ -1,7 +1,7 @@
-"""``scripts/sbom``: what the image holds, as CycloneDX 1.6 in JSON, from the lock file and the wheels it names.
+"""``scripts/sbom``: what the image holds, as CycloneDX 1.6 in JSON, from the lock file and its wheels.
 
-Name, version, hash, licence and address of each package, and who needs whom. The same lock file gives the same
-text; no clock is read (SOURCE_DATE_EPOCH gives the time where it is wanted).
+Name, version, hash, licence and address of each package, and who needs whom. The same lock file gives the
+same text; no clock is read (SOURCE_DATE_EPOCH gives the time where it is wanted).
 """
 
 from __future__ import annotations

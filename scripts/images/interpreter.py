@@ -14,8 +14,8 @@ from typing import Final
 VERSION: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
 PREFIX: Final = "usr/local"
 _UNUSED: Final = {
-    "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data", "site-packages",
-    "dist-packages", "distutils", "venv", "__phello__", "__pycache__", "curses", "sqlite3", "dbm",
+    "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data", "distutils",
+    "site-packages", "dist-packages", "venv", "__phello__", "__pycache__", "curses", "sqlite3", "dbm",
 }  # fmt: skip
 """Folders of the standard library that no process of ours imports."""
 _UNUSED_FILES: Final = re.compile(
@@ -57,8 +57,8 @@ def _kept(folder: Path) -> Iterator[Path]:
 
 
 def libraries(root: Path) -> list[Path]:
-    """Copy what the programs and modules below ``root`` are linked with, to where the loader of libc looks; the
-    originals. Raises Incomplete."""
+    """Copy what the programs and modules below ``root`` are linked with, to where the loader of libc looks;
+    the originals. Raises Incomplete."""
     wanted = sorted(path for path in root.rglob("*") if path.is_file() and _linked(path))
     found: dict[str, Path] = {}
     missing: set[str] = set()

@@ -69,7 +69,7 @@ def config(layers: Iterable[Layer], how: Mapping[str, Any], platform: str, creat
 
 
 def write(target: Path, layers: list[Layer], configuration: bytes, tag: str, when: int) -> str:
-    """One file with the whole layout, as ``skopeo`` and ``docker load`` read it; the digest of the manifest."""
+    """One file with the whole layout, as container engines load it; the digest of the manifest."""
     blobs = {digest(one.data): one.data for one in layers}
     blobs[digest(configuration)] = configuration
     manifest = _json(

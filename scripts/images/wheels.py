@@ -15,7 +15,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterable, Mapping
-from email.message import EmailMessage
+from email.message import Message
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ class Wheel(NamedTuple):
     name: str
     version: str
     sha256: str
-    metadata: EmailMessage
+    metadata: Message[str, str]
 
 
 class NotLocked(Exception):
@@ -102,12 +102,11 @@ def chosen(lock: Path, folder: Path) -> list[Wheel]:
     return found
 
 
-def _metadata(path: Path) -> EmailMessage:
+def _metadata(path: Path) -> Message[str, str]:
     with zipfile.ZipFile(path) as archive:
         [name] = [name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
         text = archive.read(name).decode("utf-8")
-    parsed = email.parser.Parser(policy=email.policy.compat32).parsestr(text)
-    return parsed  # type: ignore[return-value]
+    return email.parser.Parser(policy=email.policy.compat32).parsestr(text)
 
 
 def requires(wheel: Wheel, extras: Iterable[str] = ()) -> list[tuple[str, frozenset[str]]]:

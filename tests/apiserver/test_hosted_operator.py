@@ -16,7 +16,16 @@ import pytest
 from tests.apiserver.beside import Beside
 from tests.apiserver.hall import path_of
 from tests.apiserver.hostedstand import hosted_control_plane
-from tests.apiserver.test_hosted import CASES, LABELLED, Hosted, create, guest_namespace, hosted, wait_served
+from tests.apiserver.test_hosted import (
+    CASES,
+    LABELLED,
+    Hosted,
+    _deployment,
+    create,
+    guest_namespace,
+    hosted,
+    wait_served,
+)
 from tests.process.webhook import free_port
 from tests.rig import definitions
 from tests.rig.client import JSON_PATCH, at
@@ -25,7 +34,8 @@ from tests.vectors.hypershift_pki import text
 from vestibule.adapters.cluster import kubeconfig
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.guests import Guests
-from vestibule.apps.operator.hosted import identity, teardown, webhooks
+from vestibule.apps.operator.hosted import guest as guest_objects
+from vestibule.apps.operator.hosted import identity, removal, teardown, webhooks
 from vestibule.apps.operator.hosted.certificates import by_certificate, kubeconfig_text
 from vestibule.apps.operator.hosted.reconciler import Parts, Reconciler
 from vestibule.apps.operator.hosted.surroundings import MANAGER
@@ -233,6 +243,8 @@ def test_up_in_order_steady_through_the_guests_death_and_down(
 
     # down: the guest is cleaned, then our own, then the request goes
     asked.admin.delete(asked.path)
+    assert asked.look() == [Again(removal.HEARD, "Unregistered")]
+    assert asked.admin.get(at("secrets", asked.namespace, f"{webhooks.OURS}-ca")).status == 200
     assert asked.look() == [Done(forget=True)]
     assert asked.admin.get(asked.path).status == 404
     assert guest.admin.get(REGISTRATION).status == 404
@@ -313,7 +325,7 @@ def test_one_guest_that_says_nothing_does_not_keep_another_waiting(hosted: Hoste
     for asked in (slow, quick):
         asked.now += 2 * teardown.LIMIT
         asked.admin.delete(asked.path)
-        asked.look()
+        asked.look(2)
         asked.admin.wait_gone(asked.path)
 
 
@@ -381,7 +393,40 @@ def test_a_static_pod_goes_through_the_files_of_the_kubeadm_control_plane(
     assert asked.admin.get(path).object["metadata"]["resourceVersion"] == before
 
     asked.admin.delete(asked.path)
-    assert asked.look() == [Done(forget=True)]
+    assert asked.look(2)[1] == Done(forget=True)
     files = asked.admin.get(path).object["spec"]["kubeadmConfigSpec"]["files"]
     assert [one["path"] for one in files] == ["/etc/theirs"]
     assert hosted.guest.admin.get(REGISTRATION).status == 404
+
+
+def test_when_the_control_plane_brings_its_own_webhook_ours_goes(
+    hosted: Hosted, kinds: None, tmp_path: Path
+) -> None:
+    """An upgrade of HyperShift: first its container, then its registration; never two, never none."""
+    asked = Asked(hosted, "upgraded")
+    asked.look()
+    workload = asked.admin.get(at("deployments", asked.namespace, webhooks.OURS, api="apps/v1")).object
+    beside = Beside(tmp_path / "pod", asked.admin, workload, webhooks.OURS, 9443, asked.port)
+    beside.start()
+    runs = _deployment(hosted.control_plane)
+    theirs = guest_objects.configuration(guest_objects.hypershift(webhooks.AZURE, "CA"))
+    try:
+        beside.wait_ready()
+        assert asked.look() == [Done()]
+        runs["spec"]["template"]["spec"]["containers"].append({"name": webhooks.AZURE.name, "image": "x"})
+        asked.admin.apply(path_of(runs), runs, "hypershift", force=True).object  # noqa: B018 - raises
+        assert asked.look() == [Done()]
+        assert asked.condition("Available") == "False"
+        assert hosted.guest.admin.get(REGISTRATION).status == 200
+        theirs["webhooks"][0]["clientConfig"].pop("caBundle")
+        hosted.guest.admin.apply(path_of(theirs), theirs, "hcco", force=True).object  # noqa: B018 - raises
+        assert asked.look(2) == [Again(removal.HEARD, "Unregistered"), Done()]
+        assert asked.condition("Available") == "True"
+        assert hosted.guest.admin.get(REGISTRATION).status == 404
+        assert asked.admin.get(at("secrets", asked.namespace, f"{webhooks.OURS}-ca")).status == 404
+    finally:
+        beside.stop()
+        for admin, thing in ((hosted.guest.admin, theirs), (asked.admin, runs)):
+            admin.delete(path_of(thing))
+        asked.admin.delete(asked.path)
+        asked.look(2)

@@ -3,6 +3,7 @@ installed."""
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.apiserver.witness import AWS
 from tests.chart.kubelet import pod
 from tests.chart.release import CHART, Helm
 from tests.rig import process
-from tests.rig.client import at
+from tests.rig.client import STRATEGIC, at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
 
@@ -163,10 +164,7 @@ def test_every_object_is_accepted_and_a_second_upgrade_writes_nothing(
     narrow = {"namespaceSelector": {"matchLabels": {"chart": name}}}
     values = {**MODES[mode], "fullnameOverride": name, "webhook": narrow}
     if mode == "secret":
-        import base64
-
-        authority = base64.b64encode(control_plane.authority.pem).decode()
-        values["certificate"] = {"mode": "secret", "caBundle": authority}
+        values["certificate"] = {"mode": "secret", "caBundle": authority(control_plane)}
     release = Release(helm, tmp_path / "home", control_plane, name, namespace)
     release.run("install", values=values)
     try:
@@ -189,6 +187,59 @@ def test_every_object_is_accepted_and_a_second_upgrade_writes_nothing(
         assert control_plane.admin.get(where).object["spec"]["replicas"] == 2
     finally:
         release.run("uninstall")
+
+
+def test_with_cert_manager_everything_is_accepted(
+    helm: Path, private_control_plane: Planes, tmp_path: Path
+) -> None:
+    plane = private_control_plane()
+    release = Release(helm, tmp_path / "home", plane, "vestibule", "hall")
+    values = {"certificate": {"mode": "cert-manager"}, "settings": {"sandbox": {"enabled": True}}}
+    assert 'no matches for kind "Certificate"' in release.refused("install", values)
+    certificates(plane)
+    release.run("install", "--create-namespace", values=values)
+
+    where = at("certificates", "hall", "vestibule-tls", api="cert-manager.io/v1")
+    assert plane.admin.get(where).object["spec"]["issuerRef"] == {"kind": "Issuer", "name": "vestibule-ca"}
+    for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
+        found = plane.admin.get(at(kind, name="vestibule", api=REGISTRATIONS)).object
+        assert found["metadata"]["annotations"]["cert-manager.io/inject-ca-from"] == "hall/vestibule-tls"
+    before = _settled(release)
+    # what cert-manager writes into a registration stays
+    name = found["webhooks"][0]["name"]
+    given = {"webhooks": [{"name": name, "clientConfig": {"caBundle": authority(plane)}}]}
+    path = at("validatingwebhookconfigurations", name="vestibule", api=REGISTRATIONS)
+    written = plane.admin.patch(path, given, STRATEGIC).object
+    release.run("upgrade", values=values)
+    after = release.versions()
+    assert after.pop("ValidatingWebhookConfiguration vestibule") == written["metadata"]["resourceVersion"]
+    before.pop("ValidatingWebhookConfiguration vestibule")
+    assert after == before
+
+
+def authority(plane: ControlPlane) -> str:
+    return base64.b64encode(plane.authority.pem).decode()
+
+
+def certificates(plane: ControlPlane) -> None:
+    """The kinds of cert-manager, as far as we write them."""
+    for plural, kind in (("certificates", "Certificate"), ("issuers", "Issuer")):
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        names = {"plural": plural, "singular": kind.lower(), "kind": kind}
+        definition = {
+            "apiVersion": DEFINITIONS,
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.cert-manager.io"},
+            "spec": {
+                "group": "cert-manager.io",
+                "scope": "Namespaced",
+                "names": names,
+                "versions": [version],
+            },
+        }
+        plane.admin.create(at("customresourcedefinitions", api=DEFINITIONS), definition).object  # noqa: B018
+        plane.admin.wait(at(plural, api="cert-manager.io/v1"), lambda found: "items" in found)
 
 
 def _settled(release: Release) -> dict[str, str]:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -61,6 +62,23 @@ def test_lint_finds_nothing(program: Helm) -> None:
     assert ran.returncode == 0, ran.stdout
     assert "[WARNING]" not in ran.stdout
     assert "[ERROR]" not in ran.stdout
+
+
+def test_the_package_is_the_chart_and_the_same_twice(program: Helm, tmp_path: Path) -> None:
+    made = []
+    for name in ("one", "two"):
+        ran = subprocess.run(
+            [sys.executable, "-m", "scripts.chart", "--package", str(tmp_path / name)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        made.append(Path(ran.stdout.splitlines()[-1]))
+
+    assert made[0].read_bytes() == made[1].read_bytes()
+    ran = program.run("template", "vestibule", str(made[0]), "--namespace", NAMESPACE)
+    assert [thing for thing in yaml.safe_load_all(ran.stdout) if thing] == program.template()
 
 
 def open_objects(part: Object, path: str) -> Iterator[str]:

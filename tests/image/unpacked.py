@@ -17,11 +17,26 @@ CLUSTER = ROOT / "examples" / "demo" / "cluster"
 Object = dict[str, Any]
 
 
-def build(folder: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+COPIED = ("LICENSE", "pyproject.toml", "requirements/runtime.txt", "scripts", "src")
+"""What the recipe copies."""
+
+
+def copied(source: Path, target: Path) -> None:
+    """The sources of an image, and no more."""
+    for name in COPIED:
+        where = target / name
+        where.parent.mkdir(parents=True, exist_ok=True)
+        if (source / name).is_dir():
+            shutil.copytree(source / name, where, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(source / name, where)
+
+
+def build(folder: Path, *words: str, source: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
     """One run of ``scripts/image``."""
     return subprocess.run(
         [sys.executable, "-m", "scripts.image", "--output", str(folder), *words],
-        cwd=ROOT,
+        cwd=source,
         env={**os.environ, **environ},
         capture_output=True,
         text=True,
@@ -57,24 +72,25 @@ class Image:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """The entry point with arguments, on a read-only root."""
-        alone = os.geteuid() == 0
-        unshare = [
-            shutil.which("unshare") or "unshare",
-            *([] if alone else ["-r"]),
-            "-m",
-            "--propagation",
-            "private",
-        ]
-        enter = [sys.executable, str(Path(__file__).with_name("enter.py")), str(self.root), str(CLUSTER)]
-        environ = {
-            "PATH": os.environ["PATH"],
-            "CHOOSE_USER": "yes" if alone else "no",
-            "IMAGE_ENV": "\n".join(self.config["config"]["Env"]),
-        }
-        return subprocess.Popen(
-            [*unshare, *enter, *self.config["config"]["Entrypoint"], *arguments],
-            env=environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        how = self.config["config"]
+        variables = dict(line.split("=", 1) for line in how["Env"])
+        return enter(self.root, variables, [*how["Entrypoint"], *arguments])
+
+
+def enter(root: Path, variables: dict[str, str], command: list[str]) -> subprocess.Popen[str]:
+    """A command in a tree that cannot be written to; as the user of the image where we may choose."""
+    alone = os.geteuid() == 0
+    unshare = ["unshare", *([] if alone else ["-r"]), "-m", "--propagation", "private"]
+    script = [sys.executable, str(Path(__file__).with_name("enter.py")), str(root), str(CLUSTER)]
+    environ = {
+        "PATH": os.environ["PATH"],
+        "CHOOSE_USER": "yes" if alone else "no",
+        "IMAGE_ENV": "\n".join(f"{name}={value}" for name, value in variables.items()),
+    }
+    return subprocess.Popen(
+        [*unshare, *script, *command],
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )

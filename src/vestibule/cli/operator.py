@@ -78,6 +78,19 @@ One object asks for the webhook:
     metavar="NAME",
     help="With --hosted: only in this namespace; can be given several times.",
 )
+@click.option("--aro", is_flag=True, help="Look after ARO HCP clusters (AROCluster and its kin), too.")
+@click.option(
+    "--aro-watch-filter",
+    default="",
+    metavar="VALUE",
+    help="With --aro: only objects whose label cluster.x-k8s.io/watch-filter has this value.",
+)
+@click.option(
+    "--azure-cloud",
+    default="",
+    metavar="NAME|FILE",
+    help="With --aro: the Azure of all vaults, in the place of what the objects name.",
+)
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Objects looked at at once."
 )
@@ -107,6 +120,9 @@ def command(
     metrics_addr: str,
     hosted: bool,
     hosted_namespaces: tuple[str, ...],
+    aro: bool,
+    aro_watch_filter: str,
+    azure_cloud: str,
     workers: int,
     resync: float,
     log_level: str,
@@ -128,6 +144,9 @@ def command(
         resync=resync,
         hosted=hosted,
         hosted_namespaces=hosted_namespaces,
+        aro=aro,
+        aro_filter=aro_watch_filter,
+        azure_cloud=azure_cloud,
     )
     app.run(app.App(client, wanted), log_level, ready=_announce)
 

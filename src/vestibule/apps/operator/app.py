@@ -23,6 +23,7 @@ from vestibule.adapters.observe.reconciling import Reconciling
 from vestibule.adapters.serving.health import Health
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Server
 from vestibule.apps.operator import beside as besides
+from vestibule.apps.operator.aro import wiring as aro
 from vestibule.apps.operator.hosted import wiring as hosted
 from vestibule.apps.operator.runtime import difference, leader
 from vestibule.apps.operator.runtime.apply import Applier
@@ -64,6 +65,12 @@ class Options(NamedTuple):
     """Whether HostedWebhooks are looked after."""
     hosted_namespaces: tuple[str, ...] = ()
     """Where; empty: everywhere."""
+    aro: bool = False
+    """Whether ARO HCP clusters are looked after."""
+    aro_filter: str = ""
+    """Value of their watch-filter label; empty: all."""
+    azure_cloud: str = ""
+    """A file that describes another Azure than those that objects name."""
 
 
 def _now() -> datetime.datetime:
@@ -89,6 +96,7 @@ class App:
         self._fence = self._elector or Alone()
         self._pen = Pen(client, self._fence)
         self._watches: list[Watches[str]] = []
+        self._clusters: aro.Wired | None = None
         self.metrics.writes = self._pen.writes
         self.metrics.leading = lambda: self._fence.leading
         self.health = Health({"watches": self._deaf})
@@ -96,7 +104,8 @@ class App:
 
     def _deaf(self) -> str:
         """Who does not lead has nothing to listen to, and is ready to take over."""
-        return next((said for one in self._watches if (said := one.problem())), "")
+        deaf = next((said for one in self._watches if (said := one.problem())), "")
+        return deaf or (self._clusters.sight.problem() if self._clusters is not None else "")
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
         if request.path == "/metrics":
@@ -195,6 +204,11 @@ class App:
         if planes is not None:
             controllers.append(planes.controller)
             self._watches.append(planes.watches)
+        clusters = self._aro(events) if options.aro else None
+        if clusters is not None:
+            controllers += clusters.controllers
+            self._clusters = clusters
+            clusters.begin()
         try:
             async with asyncio.TaskGroup() as group:
                 for controller in controllers:
@@ -204,8 +218,27 @@ class App:
                     group.create_task(one.run(), name="watches")
         finally:
             self._watches = []
+            self._clusters = None
             if planes is not None:
                 await planes.close()
+            if clusters is not None:
+                await clusters.close()
+
+    def _aro(self, events: Events) -> aro.Wired:
+        """The controllers of ARO HCP clusters."""
+        options = self._options
+        return aro.wire(
+            self._client,
+            self._pen,
+            events,
+            self.metrics,
+            self.metrics.show,
+            self._now,
+            cloud=options.azure_cloud,
+            workers=options.workers,
+            resync=options.resync,
+            watch_filter=options.aro_filter,
+        )
 
     def _hosted(self, applier: Applier, events: Events) -> hosted.Wired:
         """The controller of HostedWebhooks."""

@@ -49,6 +49,8 @@ class KeyQuestion(NamedTuple):
     vault: str
     key: str
     identity: Ref
+    environment: str = ""
+    """Which Azure; empty: the public one."""
 
     def __str__(self) -> str:
         return f"key {self.key} in vault {self.vault}"

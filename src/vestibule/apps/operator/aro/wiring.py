@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from vestibule.adapters.cluster.client import Client
@@ -11,7 +11,9 @@ from vestibule.adapters.cluster.discovery import Discovery
 from vestibule.apps.operator.aro.perform import Performer
 from vestibule.apps.operator.aro.reconciler import Decide, Parts, Reconciler
 from vestibule.apps.operator.aro.sight import Sight
+from vestibule.apps.operator.aro.vaults import Vaults
 from vestibule.apps.operator.aro.view import Keys, Sources, Workloads, keys_of
+from vestibule.apps.operator.aro.workloads import Nodes
 from vestibule.apps.operator.runtime.controller import Controller, Numbers
 from vestibule.apps.operator.runtime.events import Events
 from vestibule.apps.operator.runtime.pen import Pen
@@ -44,6 +46,8 @@ class Given(NamedTuple):
     resync: float
     filter: str = ""
     """Value of the watch-filter label; empty: all objects."""
+    ending: Callable[[], Awaitable[None]] | None = None
+    """What is closed at the end."""
 
 
 class Wired:
@@ -51,6 +55,7 @@ class Wired:
 
     def __init__(self, given: Given) -> None:
         self._filter = given.filter
+        self._ending = given.ending
         self._queues: dict[str, Queue[str]] = {kind.kind: Queue(workers=given.workers) for kind in _DECIDE}
         discovery = Discovery(given.client)
         for kind in (*_DECIDE, names.CLUSTER, names.MACHINE_POOL, names.IDENTITY, kinds.SECRET, _NAMESPACE):
@@ -120,6 +125,40 @@ class Wired:
     async def close(self) -> None:
         """Listen to nothing any more."""
         await self.sight.close()
+        if self._ending is not None:
+            await self._ending()
+
+
+def wire(
+    client: Client,
+    pen: Pen,
+    events: Events,
+    numbers: Numbers,
+    told: Callable[[str, str, list[Object]], None],
+    now: Callable[[], datetime.datetime],
+    *,
+    cloud: str,
+    workers: int,
+    resync: float,
+    watch_filter: str,
+) -> Wired:
+    """All of it, with the real Azure and the real workload clusters."""
+    nodes = Nodes(client)
+    given = Given(
+        client,
+        pen,
+        events,
+        numbers,
+        told,
+        now,
+        Vaults(client, cloud),
+        nodes,
+        workers,
+        resync,
+        watch_filter,
+        nodes.close,
+    )
+    return Wired(given)
 
 
 def _keys(found: Iterable[mapping.Key]) -> list[str]:

@@ -152,11 +152,13 @@ class Reconciler:
             standing = standing._replace(endpoints=None)
         made = plan.plan(_request(spec, parts), target, seen._replace(trust=standing), beside, parts.now())
         if made.choice.way in (None, "builtin"):
+            message = str(made.choice.conditions[0]["message"])
+            result: Result = Done() if made.choice.way else Stalled("Refused", message)
             if made.choice.way and made.choice.conditions[0]["reason"] == attachments.PROVIDED:
                 # the control plane's own serves the guest: two would run
-                await removal.withdraw(guest.applier, parts.applier, target.namespace, owner)
-            message = str(made.choice.conditions[0]["message"])
-            result = Done() if made.choice.way else Stalled("Refused", message)
+                near = parts.applier
+                if not await removal.withdraw(guest.applier, near, target.namespace, owner):
+                    result = Again(removal.HEARD, "Unregistered")
             return await self._report(found, status.refused(made.choice, made.notes), result)
         unproven = await self._placing.apply(owner, target, beside, guest, made, places)
         told = status.attached(made.choice, made.notes, unproven, made.step)

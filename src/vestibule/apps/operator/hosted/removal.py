@@ -22,6 +22,8 @@ from vestibule.core.native import kinds
 
 Object = dict[str, Any]
 Scopes = tuple[tuple[Kind, str], ...]
+HEARD: Final = 2.0
+"""Seconds after which every API server of a guest knows that a registration is gone."""
 _LONGEST: Final = 56
 """Characters of a name in a label, beside our prefix."""
 GUEST: Final[Scopes] = (
@@ -79,10 +81,13 @@ def detached(target: Target, beside: Sequence[Object]) -> Edit | None:
     return flavour.detached(thing, webhooks.OURS)
 
 
-async def withdraw(guest: Applier, near: Applier, namespace: str, owner: str) -> None:
-    """Everything that was made for a request, the registration first; the request stays."""
-    await _remove(guest, (*GUEST, *_INSIDE), owner)
+async def withdraw(guest: Applier, near: Applier, namespace: str, owner: str) -> bool:
+    """Everything that was made for a request, the registration first; the request stays. Whether all of it
+    is gone: replicas answer until every API server of the guest has heard that nobody is to be called."""
+    if await _remove(guest, (*GUEST, *_INSIDE), owner):
+        return False
     await _remove(near, management(namespace), owner)
+    return True
 
 
 class Removal:
@@ -120,8 +125,9 @@ class Removal:
         if plan.retry is not None:
             await self._tell_silence(found, plan.message)
             return Again(min(plan.retry.total_seconds(), 15.0), "GuestUnreachable")
-        if guest is not None and not plan.guest_skipped:
-            await _remove(guest, (*GUEST, *_INSIDE), own)
+        reached = guest if not plan.guest_skipped else None
+        if reached is not None and await _remove(reached, (*GUEST, *_INSIDE), own):
+            return Again(HEARD, "Unregistered")
         if target is not None and not target.deleting:
             await self._detach(target, holders)
         await _remove(self._applier, management(namespace), own)
@@ -153,10 +159,11 @@ def _silent(condition: Object | None) -> bool:
     return condition is not None and condition.get("status") == "False"
 
 
-async def _remove(applier: Applier, scopes: Scopes, owner: str) -> None:
-    """Everything of ours, in the order of the scopes."""
+async def _remove(applier: Applier, scopes: Scopes, owner: str) -> bool:
+    """Everything of ours, in the order of the scopes; whether a registration was among it."""
     known = await applier.owned(scopes, owner)
     for kind, _ in scopes:
         for place, thing in known.items():
             if place[0] is kind:
                 await applier.remove(kind, thing)
+    return any(kind is kinds.MUTATING for kind, _, _ in known)

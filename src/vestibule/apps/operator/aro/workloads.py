@@ -1,0 +1,63 @@
+"""The nodes of workload clusters, through the kubeconfig that stands where Cluster API looks."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from vestibule import errors
+from vestibule.adapters.cluster import pages
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.guests import Guests
+from vestibule.core.aro import embedded, kubeconfigs
+from vestibule.core.aro.world import Node, NodesQuestion
+from vestibule.core.native import kinds
+
+_BELIEVED: Final = 15.0
+"""Seconds an answer is believed: several looks follow each other when a pool changes."""
+_AWAY: Final = 30.0
+"""Seconds in which a cluster that did not answer is not asked again."""
+
+
+class Nodes:
+    """Fulfils Workloads; to be closed."""
+
+    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._clock = clock
+        self._guests = Guests()
+        self._known: dict[NodesQuestion, tuple[float, Sequence[Node] | None]] = {}
+
+    async def nodes(self, question: NodesQuestion) -> Sequence[Node] | None:
+        """See Workloads."""
+        until, found = self._known.get(question, (0.0, None))
+        if until > self._clock():
+            return found
+        found = await self._asked(question)
+        self._known[question] = (self._clock() + (_AWAY if found is None else _BELIEVED), found)
+        return found
+
+    async def _asked(self, question: NodesQuestion) -> Sequence[Node] | None:
+        cluster = question.cluster
+        place = kubeconfigs.target(cluster.name)
+        secret = await pages.one(self._client, kinds.SECRET, cluster.namespace, place.secret)
+        text = (secret or {}).get("data", {}).get(place.key)
+        if not text:
+            return None
+        try:
+            decoded = base64.b64decode(text).decode()
+            client = await self._guests.client(f"{cluster.namespace}/{cluster.name}", decoded)
+            selector = f"{question.label}={question.value}"
+            listed = await pages.every(client, kinds.NODE, selector=selector)
+        except (errors.VestibuleError, ValueError):
+            return None
+        return [
+            Node(str(one["metadata"]["name"]), str(embedded.value(one, "spec.providerID") or ""))
+            for one in listed
+        ]
+
+    async def close(self) -> None:
+        """Call nobody any more."""
+        await self._guests.close()
