@@ -12,6 +12,7 @@ from tests.azurite import fixtures as azurites
 from tests.azurite.fixtures import azurite
 from tests.rig import fixtures as rigs
 from tests.rig.fixtures import (
+    cluster_api,
     control_plane,
     guest_pair,
     helm,
@@ -22,6 +23,7 @@ from tests.rig.fixtures import (
 
 __all__ = [
     "azurite",
+    "cluster_api",
     "control_plane",
     "guest_pair",
     "helm",

@@ -110,6 +110,18 @@ _PANELS: Final = (
         "short",
         {"": f"vestibule_operator_condition{{{_OWN}}} == 1"},
     ),
+    (
+        "Audit: pods by state",
+        "timeseries",
+        "short",
+        {"{{state}} {{cause}}": f"sum by (state, cause) (vestibule_audit_pods{{{_OWN}}})"},
+    ),
+    (
+        "Issuers: seconds since they were as they should be",
+        "timeseries",
+        "s",
+        {"{{name}}": f"max by (name) (vestibule_issuer_age_seconds{{{_OWN}}})"},
+    ),
 )
 """Title, kind, unit, and expressions by their legend."""
 

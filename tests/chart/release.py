@@ -17,6 +17,10 @@ CHART = ROOT / "charts" / "vestibule"
 NAMESPACE = "vestibule-system"
 
 
+_RENDERED: dict[str, str] = {}
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
 class Helm:
     """One program with a home of its own; nothing of the user's is read."""
 
@@ -43,10 +47,15 @@ class Helm:
     def template(
         self, values: Object | None = None, *more: str, name: str = "vestibule", namespace: str = NAMESPACE
     ) -> list[Object]:
-        """The objects of a release."""
-        ran = self.run("template", name, str(CHART), "--namespace", namespace, *more, values=values or {})
-        assert ran.returncode == 0, ran.stderr
-        return [thing for thing in yaml.safe_load_all(ran.stdout) if thing]
+        """The objects of a release; what was rendered before is not rendered again, a test of its own checks
+        that it would be the same."""
+        asked = json.dumps([values or {}, more, name, namespace])
+        if asked not in _RENDERED:
+            words = ("template", name, str(CHART), "--namespace", namespace, *more)
+            ran = self.run(*words, values=values or {})
+            assert ran.returncode == 0, ran.stderr
+            _RENDERED[asked] = ran.stdout
+        return [thing for thing in yaml.load_all(_RENDERED[asked], Loader=_LOADER) if thing]
 
     def refused(self, values: Object, *more: str) -> str:
         """What Helm says about values that it does not take."""

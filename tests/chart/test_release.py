@@ -258,7 +258,9 @@ def _settled(release: Release) -> dict[str, str]:
 def _done(thing: Object) -> bool:
     status = thing.get("status", {})
     if thing["kind"] == "Deployment":
-        return status.get("observedGeneration") == thing["metadata"]["generation"] and status.get("replicas")
+        return bool(
+            status.get("observedGeneration") == thing["metadata"]["generation"] and status.get("replicas")
+        )
     if thing["kind"] == "CustomResourceDefinition":
         return any(one["type"] == "Established" for one in status.get("conditions", ()))
     return True

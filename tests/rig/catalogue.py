@@ -64,11 +64,13 @@ BINARIES = {
 }
 HELM = Binary("helm", "helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0")
 """No part of a control plane: only the tests of the chart ask for it, so nobody else waits for its build."""
+CLUSTER_API = Binary("cluster-api", "cluster-api", "sigs.k8s.io/cluster-api", "v1.13.6")
+"""Its core manager; only the tests of ARO ask for it."""
 
 
 def known(version: str) -> dict[str, Binary]:
     """Everything that can be built for a version of the API server."""
-    return {**BINARIES[version], HELM.name: HELM}
+    return {**BINARIES[version], HELM.name: HELM, CLUSTER_API.name: CLUSTER_API}
 
 
 def cache() -> Path:

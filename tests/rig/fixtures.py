@@ -34,6 +34,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     names = [
         *(catalogue.BINARIES[VERSION] if FIXTURES & asked else ()),
         *([catalogue.HELM.name] if catalogue.HELM.name in asked else ()),
+        *([catalogue.CLUSTER_API.name] if "cluster_api" in asked else ()),
     ]
     if not names:
         return
@@ -92,6 +93,12 @@ def control_plane(
 def helm() -> Path:
     """The program; built when a test asks for it."""
     return build.ensure([catalogue.HELM.name])[catalogue.HELM.name]
+
+
+@pytest.fixture(scope="session")
+def cluster_api() -> Path:
+    """The core manager of Cluster API; built when a test asks for it."""
+    return build.ensure([catalogue.CLUSTER_API.name])[catalogue.CLUSTER_API.name]
 
 
 @pytest.fixture(scope="session")

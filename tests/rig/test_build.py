@@ -51,7 +51,7 @@ def test_the_locked_go_is_new_enough_for_every_module() -> None:
         if (found := re.search(r"^go (\S+)$", path.read_text(), re.MULTILINE))
     ]
 
-    assert len(wanted) == 6
+    assert len(wanted) == 7
     assert max(wanted) <= tuple(map(int, locked[1].split(".")))
 
 
@@ -76,7 +76,7 @@ def test_the_command_loads_no_tool_chain_when_everything_exists(empty_cache: Pat
     )
 
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 6
+    assert len(done.stdout.splitlines()) == 7
 
 
 def test_a_wrong_name_gets_the_usage(capsys: pytest.CaptureFixture[str]) -> None:

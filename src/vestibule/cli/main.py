@@ -28,6 +28,7 @@ _COMMANDS: Final = {
     "migrate": "Say what changes for a cluster that uses another identity webhook.",
     "initdata": "Build and check the initdata of confidential pods.",
     "render": "Print what a cluster needs to run the webhook.",
+    "aro": "Check, plan and draw ARO HCP clusters before anything is created.",
     "oidc": "Publish, check and rotate the keys of a cluster's issuer.",
     "azwi": "Commands of the Azure Workload Identity CLI, as they are.",
     "azure": "Make an issuer and identities in Azure, as ccoctl does.",

@@ -105,7 +105,7 @@ def _waiting(infrastructure: Object | None) -> str:
     return ""
 
 
-class _Key(NamedTuple):
+class Key(NamedTuple):
     """What is known of the key."""
 
     condition: Condition | None = None
@@ -115,34 +115,34 @@ class _Key(NamedTuple):
     stop: Pass | None = None
 
 
-def _key(obj: Object, hcp: Object, infrastructure: Object | None, world: World) -> _Key:
+def _key(obj: Object, hcp: Object, infrastructure: Object | None, world: World) -> Key:
     said = keys.wish(hcp)
     if said is None:
-        return _Key()
+        return Key()
     ref = identities.reference(obj)
     if ref is None:
         missing = keys.unspecified(said)
         if missing is not None:
-            return _Key(missing, stop=_stopped(obj, missing, world, outcome="error"))
-        return _Key(Condition(names.KEY_READY, "Unknown", "ManualKeyManagement", keys.MANUAL))
+            return Key(missing, stop=_stopped(obj, missing, world, outcome="error"))
+        return Key(Condition(names.KEY_READY, "Unknown", "ManualKeyManagement", keys.MANUAL))
     identities.checked(obj, ref, world)
     try:
         found = keys.look(obj, said, infrastructure, ref, world)
     except Unreadable as error:
         text = f"key '{said.name}' in vault '{said.vault}': {error.why}"
         condition = conditions.no(names.KEY_READY, "KeyUnreadable", text)
-        return _Key(condition, stop=_stopped(obj, condition, world, outcome="error", after=error.after))
+        return Key(condition, stop=_stopped(obj, condition, world, outcome="error", after=error.after))
     if found.error:
-        return _Key(found.condition, stop=_stopped(obj, found.condition, world, outcome="error"))
+        return Key(found.condition, stop=_stopped(obj, found.condition, world, outcome="error"))
     if not found.version:
         stop = _stopped(obj, found.condition, world, outcome="requeue", after=keys.VAULT_SECONDS)
-        return _Key(found.condition, stop=stop)
+        return Key(found.condition, stop=stop)
     if said.version and said.version != found.version:
         raise engine.Incompatible(
             f"{embedded.identity(hcp)}: {keys.VERSION} is {said.version!r}, while the current version of key "
             f"{said.name!r} in vault {said.vault!r} is {found.version!r}: take that one, or leave it out"
         )
-    return _Key(found.condition, found.version)
+    return Key(found.condition, found.version)
 
 
 def _stopped(obj: Object, condition: Condition, world: World, **fields: Any) -> Pass:
@@ -155,10 +155,10 @@ def _stopped(obj: Object, condition: Condition, world: World, **fields: Any) -> 
 
 
 def _applied(
-    obj: Object, cluster: Object, hcp: Object, resources: list[Object], key: _Key, world: World
+    obj: Object, cluster: Object, hcp: Object, resources: list[Object], key: Key, world: World
 ) -> Pass:
     name = str(cluster["metadata"]["name"])
-    wished, deferred = _deferred(obj, hcp, _mutated(hcp, resources, name, key), world)
+    wished, deferred = _deferred(obj, hcp, mutated(hcp, resources, name, key), world)
     settled = engine.settle(obj, wished, world)
     live = settled.live.get(embedded.identity(hcp))
     said: list[Condition] = [subject.not_paused(), *_grouped(settled)]
@@ -195,12 +195,12 @@ def _applied(
     )
 
 
-def _mutated(hcp: Object, resources: list[Object], cluster: str, key: _Key) -> list[Object]:
+def mutated(hcp: Object, resources: list[Object], cluster: str, key: Key) -> list[Object]:
     """The resources with what is needed besides what the user wrote."""
     owner = str(hcp["metadata"]["name"])
     made: list[Object] = []
     for one in resources:
-        if one is hcp:
+        if embedded.identity(one) == embedded.identity(hcp):
             changed = kubeconfigs.with_credentials(one, cluster)
             if key.version:
                 changed = embedded.with_value(changed, keys.VERSION, key.version)

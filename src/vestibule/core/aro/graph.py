@@ -30,8 +30,13 @@ def edges(objects: Sequence[Object]) -> list[Edge]:
         identity = embedded.identity(one)
         by_name.setdefault(identity.name, []).append(identity)
     found: list[Edge] = []
+    exported = _exported(objects)
     for one in objects:
         mine = embedded.identity(one)
+        for path, name in _from_config(one.get("spec"), "spec"):
+            source = exported.get(name)
+            if source is not None and source != mine:
+                found.append(Edge(mine, source, path))
         for path, reference in _references(one.get("spec"), "spec"):
             needed = _meant(reference, by_name.get(str(reference.get("name")), ()), mine)
             if needed is not None:
@@ -56,6 +61,34 @@ def ordered(objects: Sequence[Object]) -> list[Object]:
         made.add(embedded.identity(ready))
         result.append(ready)
     return result
+
+
+def _exported(objects: Sequence[Object]) -> dict[str, Identity]:
+    """ConfigMaps and Secrets into which resources write values for others, by name."""
+    found: dict[str, Identity] = {}
+    for one in objects:
+        for kind in ("configMaps", "secrets"):
+            places = embedded.value(one, f"spec.operatorSpec.{kind}")
+            for place in places.values() if isinstance(places, Mapping) else ():
+                name = embedded.value(place, "name")
+                if isinstance(name, str):
+                    found[name] = embedded.identity(one)
+    return found
+
+
+def _from_config(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Values that are read from such a place: ``principalIdFromConfig`` and the like."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            where = f"{path}.{key}"
+            name = embedded.value(inner, "name")
+            if str(key).endswith("FromConfig") and isinstance(name, str):
+                yield where, name
+            else:
+                yield from _from_config(inner, where)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _from_config(inner, f"{path}[{index}]")
 
 
 def _references(value: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -34,7 +34,7 @@ class Managed(errors.VestibuleError):
     """Somebody else counts the replicas of a MachinePool whose pool scales itself."""
 
 
-class _Around(NamedTuple):
+class Around(NamedTuple):
     """What a pool belongs to."""
 
     machine_pool: Object
@@ -97,7 +97,7 @@ def _leave(obj: Object, cluster: Object | None, world: World) -> Pass:
 
 def _around(
     obj: Object, machine_pool: Object | None, cluster: Object | None, world: World
-) -> _Around | Condition | None:
+) -> Around | Condition | None:
     """What it belongs to; a condition that says what it waits for; None when nobody owns it yet."""
     if machine_pool is None or cluster is None:
         return None
@@ -112,10 +112,10 @@ def _around(
     if not subject.holds(beside, names.HCP_READY):
         return conditions.no(names.READY, "WaitingForControlPlane", "waiting for the cluster to be ready")
     hcp = clusters[0] if clusters else {"metadata": {"name": cluster["metadata"]["name"]}}
-    return _Around(machine_pool, cluster, beside, hcp)
+    return Around(machine_pool, cluster, beside, hcp)
 
 
-def _decide(obj: Object, around: _Around, world: World) -> Pass:
+def _decide(obj: Object, around: Around, world: World) -> Pass:
     held = names.FINALIZERS["AROMachinePool"] in (obj["metadata"].get("finalizers") or ())
     blocked = names.BLOCK_MOVE in subject.annotations_of(obj)
     resources = embedded.resources(obj)
@@ -125,7 +125,7 @@ def _decide(obj: Object, around: _Around, world: World) -> Pass:
     pool = pools[0]
     scaling = bool(embedded.value(pool, "spec.properties.autoScaling"))
     manager = _manager(around.machine_pool, scaling)
-    wished, told = _mutated(resources, pool, around, scaling)
+    wished, told = mutated(resources, pool, around, scaling)
     settled = engine.settle(obj, wished, world)
     live = settled.live.get(embedded.identity(pool))
     state = _read(obj, live, around, pool, world)
@@ -171,8 +171,8 @@ def _manager(machine_pool: Object, scaling: bool) -> str | None:
     return None if found == names.REPLICA_MANAGER else found
 
 
-def _mutated(
-    resources: list[Object], pool: Object, around: _Around, scaling: bool
+def mutated(
+    resources: list[Object], pool: Object, around: Around, scaling: bool
 ) -> tuple[list[Object], list[Told]]:
     """The resources as they are wanted: owned by the cluster, with the MachinePool's count and version."""
     owner = str(around.hcp["metadata"]["name"])
@@ -193,7 +193,7 @@ def _mutated(
     return made, told
 
 
-def _given(one: Object, path: str, around: _Around, source: str, told: list[Told]) -> Object:
+def _given(one: Object, path: str, around: Around, source: str, told: list[Told]) -> Object:
     """The MachinePool's value where the resource has none; where both have one the resource's is kept, and
     told if they differ."""
     wanted = embedded.value(around.machine_pool, source)
@@ -225,7 +225,7 @@ class _State(NamedTuple):
     """Nodes there are; None when that is not known."""
 
 
-def _read(obj: Object, live: Object | None, around: _Around, pool: Object, world: World) -> _State:
+def _read(obj: Object, live: Object | None, around: Around, pool: Object, world: World) -> _State:
     fields: Object = {}
     if live is not None:
         told = {
@@ -251,7 +251,7 @@ def _read(obj: Object, live: Object | None, around: _Around, pool: Object, world
     return _State(fields, spec, counted)
 
 
-def _question(around: _Around, pool: Object, world: World) -> NodesQuestion:
+def _question(around: Around, pool: Object, world: World) -> NodesQuestion:
     """Which nodes are this pool's, as the hosting side labels them."""
     cluster = around.cluster["metadata"]
     where = str(cluster.get("namespace") or "")

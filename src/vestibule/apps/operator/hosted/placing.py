@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -24,6 +24,18 @@ from vestibule.core.native import kinds
 Object = dict[str, Any]
 
 
+class Around(NamedTuple):
+    """What stands there before anything is written."""
+
+    target: Target
+    beside: list[Object]
+    """In the namespace of the control plane."""
+    known: dict[Place, Object]
+    """Of it, what we made."""
+    inside: dict[Place, Object]
+    """In the guest, what we made."""
+
+
 class Placing:
     """Writes for one management cluster and its guests. All of it raises as the pen does, and Foreign."""
 
@@ -33,22 +45,15 @@ class Placing:
         self._now = now
 
     async def apply(
-        self,
-        owner: str,
-        target: Target,
-        beside: list[Object],
-        guest: Guest,
-        made: Plan,
-        places: list[proof.Place],
+        self, owner: str, around: Around, guest: Guest, made: Plan, places: list[proof.Place]
     ) -> str:
         """Both clusters, in order; why the webhook cannot be said to answer, empty when it does."""
-        inside = await removal.found(guest.applier, owner, whole=made.choice.way == "in-guest")
+        target, beside, known, inside = around
         things = [Wanted(kindtable.of(one), one) for one in made.guest]
         rest = [one for one in things if one.kind is not kinds.MUTATING]
         for one in rest:
             with contextlib.suppress(*([errors.Foreign] if one.kind is gvk.NAMESPACE else [])):
                 await guest.applier.apply(one, owner, inside)  # a namespace may be shared
-        known = await self._applier.owned(removal.management(target.namespace), owner)
         near = [*made.management[:2], *await self._credential(target, beside, guest, made, inside)]
         near += made.management[2:]
         wanted = [Wanted(kindtable.of(one), one) for one in near]

@@ -31,7 +31,7 @@ from vestibule.apps.operator.hosted import (
 from vestibule.apps.operator.hosted.attachments import Seen
 from vestibule.apps.operator.hosted.certificates import text_of
 from vestibule.apps.operator.hosted.listening import Listening
-from vestibule.apps.operator.hosted.placing import Placing
+from vestibule.apps.operator.hosted.placing import Around, Placing
 from vestibule.apps.operator.hosted.plan import Plan, Request
 from vestibule.apps.operator.hosted.surroundings import Surroundings
 from vestibule.apps.operator.hosted.target import Target
@@ -131,7 +131,9 @@ class Reconciler:
         self, key: str, found: Object, spec: Hosted, target: Target, holders: list[Object]
     ) -> Result:
         parts, owner = self._parts, removal.owner(found)
-        beside = [*await self._around.beside(spec, target), *holders]
+        known = await parts.applier.owned(removal.management(target.namespace), owner)
+        own = [one for (kind, _, _), one in known.items() if kind is kinds.SECRET]
+        beside = [*await self._around.beside(spec, target), *holders, *own]
         try:
             guest = await self._around.guest(key, spec, target, beside)
             registered = await pages.every(guest.client, kinds.MUTATING)
@@ -160,7 +162,9 @@ class Reconciler:
                 if not await removal.withdraw(guest.applier, near, target.namespace, owner):
                     result = Again(removal.HEARD, "Unregistered")
             return await self._report(found, status.refused(made.choice, made.notes), result)
-        unproven = await self._placing.apply(owner, target, beside, guest, made, places)
+        inside = await removal.found(guest.applier, owner, ours, whole=made.choice.way == "in-guest")
+        around = Around(target, beside, known, inside)
+        unproven = await self._placing.apply(owner, around, guest, made, places)
         told = status.attached(made.choice, made.notes, unproven, made.step)
         return await self._report(found, told, self._next(found, made, unproven))
 

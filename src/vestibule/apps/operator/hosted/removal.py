@@ -11,7 +11,7 @@ from vestibule.adapters.cluster import calls
 from vestibule.apps.operator.hosted import flavours, identity, kindtable, teardown, webhooks
 from vestibule.apps.operator.hosted.target import Edit, Target
 from vestibule.apps.operator.runtime import finalizers, statuses
-from vestibule.apps.operator.runtime.apply import Applier, Place
+from vestibule.apps.operator.runtime.apply import Applier, Place, place
 from vestibule.apps.operator.runtime.events import Events
 from vestibule.apps.operator.runtime.pen import Pen
 from vestibule.apps.operator.runtime.result import Again, Done, Result
@@ -61,12 +61,15 @@ def owner(found: Object) -> str:
     return f"hosted_{name}"
 
 
-async def found(applier: Applier, owner: str, *, whole: bool) -> dict[Place, Object]:
-    """What we made in a guest. An installation there is looked for where one is wanted, or shows."""
-    shown = await applier.owned((*GUEST, (gvk.DEPLOYMENT, identity.GUEST_NAMESPACE)), owner)
-    if whole or any(kind is gvk.DEPLOYMENT for kind, _, _ in shown):
-        shown |= await applier.owned(_INSIDE, owner)
-    return shown
+async def found(
+    applier: Applier, owner: str, registered: Sequence[Object], *, whole: bool
+) -> dict[Place, Object]:
+    """What we made in a guest, besides the registrations that were seen already. An installation there is
+    looked for where one is wanted, or shows."""
+    rest = await applier.owned((*GUEST[1:], (gvk.DEPLOYMENT, identity.GUEST_NAMESPACE)), owner)
+    if whole or any(kind is gvk.DEPLOYMENT for kind, _, _ in rest):
+        rest |= await applier.owned(_INSIDE, owner)
+    return {**{place(kinds.MUTATING, one): one for one in registered}, **rest}
 
 
 def detached(target: Target, beside: Sequence[Object]) -> Edit | None:
@@ -163,7 +166,7 @@ async def _remove(applier: Applier, scopes: Scopes, owner: str) -> bool:
     """Everything of ours, in the order of the scopes; whether a registration was among it."""
     known = await applier.owned(scopes, owner)
     for kind, _ in scopes:
-        for place, thing in known.items():
-            if place[0] is kind:
+        for where, thing in known.items():
+            if where[0] is kind:
                 await applier.remove(kind, thing)
     return any(kind is kinds.MUTATING for kind, _, _ in known)

@@ -61,9 +61,9 @@ class Surroundings:
         return [thing, {"apiVersion": above.api_version, "kind": above.kind, **held}] if held else [thing]
 
     async def beside(self, spec: Hosted, target: Target) -> list[Object]:
-        """Our Secrets and the guest's kubeconfig, and what runs the API server. Raises as above."""
+        """The guest's kubeconfig, authorities where they are needed, and what runs the API server. Raises as
+        above."""
         names = {target.kubeconfig.secret}
-        names |= {target.secret(what) for what in ("ca", "serving-cert", "kubeconfig")}
         if spec.credential == "certificate" or spec.attach == "static-pod":
             names |= {target.ca.secret, *([target.signer.secret] if target.signer else [])}
         found = []

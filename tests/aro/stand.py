@@ -1,0 +1,286 @@
+"""A management cluster with Cluster API, a guest, a double of Azure Service Operator, and operators."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from tests.apiserver.operated import Running
+from tests.aro import asokinds, manifests
+from tests.aro.asodouble import AsoDouble, Pool
+from tests.aro.manifests import Wish
+from tests.rig import clusterapi, process
+from tests.rig.client import at
+from tests.rig.controlplane import MASTERS, ControlPlane
+from tests.rig.guest import guest_of
+from vestibule.adapters.cluster import client as product
+from vestibule.adapters.cluster import kubeconfig
+from vestibule.apps.operator.app import App, Options
+from vestibule.core.native import arocrds, crds
+
+Json = dict[str, Any]
+LABEL = "hypershift.openshift.io/nodePool"
+
+
+class Stand:
+    """Everything but the operator."""
+
+    def __init__(self, plane: ControlPlane, guest: ControlPlane, manager: Path) -> None:
+        self.plane, self.guest, self.admin = plane, guest, plane.admin
+        self.manager = clusterapi.beside(plane, manager)
+        self.credentials = guest.kubeconfig().read_bytes
+        """The kubeconfig that the double writes; a test may put another one here."""
+        self.kubeconfig = plane.kubeconfig("aro:operator", MASTERS)
+        self._mine = plane.kubeconfig("aro:aso", MASTERS)
+        self.aso = self._double()
+
+    def _double(self) -> AsoDouble:
+        return AsoDouble(self._mine, lambda *_: self.credentials(), pooled=self._nodes)
+
+    def __enter__(self) -> Self:
+        clusterapi.install(self.plane)
+        asokinds.install(self.plane)
+        self.manager.launch()
+        asokinds.served(self.plane, asokinds.IDENTITY_REFERENCE.definition())
+        for one in (*arocrds.definitions(), crds.webhook()):
+            asokinds.served(self.plane, one)
+        self.manager.wait()
+        self.aso.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.aso.__exit__()
+        self.manager.stop()
+
+    def _nodes(self, pool: Pool) -> None:
+        """As many nodes in the guest as a pool wants."""
+        prefix = f"{pool.cluster[:10]}-x"
+        value = f"{prefix}-{pool.name}"
+        admin = self.guest.admin
+        there = {one["metadata"]["name"] for one in admin.list(at("nodes"), labelSelector=f"{LABEL}={value}")}
+        wanted = {f"{value}-{number}" for number in range(pool.replicas)}
+        for name in wanted - there:
+            node = {
+                "metadata": {"name": name, "labels": {LABEL: value}},
+                "spec": {"providerID": f"azure:///{name}"},
+            }
+            assert admin.create(at("nodes"), node).status in (201, 409)
+        for name in there - wanted:
+            admin.delete(at("nodes", name=name))
+
+    # ── a cluster ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def namespace(self) -> str:
+        return self.plane.namespace("aro")
+
+    def make(self, objects: list[Json]) -> None:
+        for one in objects:
+            made = self.admin.create(
+                manifests.path(one["kind"], one["metadata"]["namespace"]), one, fieldManager="user"
+            )
+            assert made.status == 201, made.body
+
+
+class Cluster:
+    """One cluster in a namespace of its own."""
+
+    def __init__(self, stand: Stand, namespace: str = "", **wish: Any) -> None:
+        self.stand, self.admin = stand, stand.admin
+        self.namespace = namespace or stand.namespace()
+        self.wish = Wish(f"c{secrets.token_hex(4)}", **wish)
+        self.name = self.wish.name
+
+    def create(self, *, pool: bool = True) -> Self:
+        made = manifests.cluster(self.wish, self.namespace)
+        made += manifests.pool(self.wish, self.namespace) if pool else []
+        self.stand.make(made)
+        return self
+
+    def path(self, kind: str, name: str | None = None, sub: str = "") -> str:
+        return manifests.path(kind, self.namespace, self.named(kind) if name is None else name, sub)
+
+    def named(self, kind: str) -> str:
+        ends = {
+            "AROCluster": "-infra",
+            "AROControlPlane": "-cp",
+            "AROMachinePool": "-np",
+            "MachinePool": "-np",
+            "HcpOpenShiftClustersNodePool": "-np",
+            "HcpOpenShiftClustersExternalAuth": "-ea",
+            "ResourceGroup": "-rg",
+            "VirtualNetwork": "-vnet",
+            "VirtualNetworksSubnet": "-subnet",
+            "Vault": "-kv",
+            "UserAssignedIdentity": "-id",
+            "RoleAssignment": "-role",
+            "Secret": "-kubeconfig",
+        }
+        return f"{self.name}{ends.get(kind, '')}"
+
+    def get(self, kind: str, name: str | None = None) -> Json:
+        return self.admin.get(self.path(kind, name)).object
+
+    def there(self, kind: str, name: str | None = None) -> bool:
+        return self.admin.get(self.path(kind, name)).status == 200
+
+    def patch(self, kind: str, patch: Json, name: str | None = None) -> Json:
+        return self.admin.patch(self.path(kind, name), patch, fieldManager="user").object
+
+    def wait(self, kind: str, holds: Callable[[Json], object] = bool, seconds: float = 20.0) -> Json:
+        return self.admin.wait(self.path(kind), holds, seconds)
+
+    def until(
+        self, kind: str, condition: str, status: str = "True", reason: str = "", seconds: float = 20.0
+    ) -> Json:
+        """Wait for a condition; the object."""
+
+        def holds(obj: Json) -> bool:
+            found = said(obj, condition)
+            return found.get("status") == status and reason in ("", found.get("reason"))
+
+        return self.wait(kind, holds, seconds)
+
+    def available(self, seconds: float = 30.0) -> None:
+        """Until everything is, with its pool."""
+        self.until("AROControlPlane", "Available", seconds=seconds)
+        self.until("AROCluster", "Ready", seconds=seconds)
+        self.wait(
+            "Cluster",
+            lambda obj: (obj.get("status") or {}).get("initialization", {}).get("infrastructureProvisioned"),
+            seconds,
+        )
+        if self.there("AROMachinePool"):
+            self.until("AROMachinePool", "Ready", seconds=seconds)
+
+    def delete(self) -> None:
+        self.admin.delete(self.path("Cluster"))
+
+    def gone(self, seconds: float = 30.0) -> None:
+        for kind in ("AROMachinePool", "AROControlPlane", "AROCluster", "Cluster"):
+            self.admin.wait_gone(self.path(kind), seconds)
+
+    def embedded(self) -> dict[str, Json]:
+        """All live objects of Azure Service Operator in the namespace."""
+        return {
+            f"{kind.kind}/{one['metadata']['name']}": one
+            for kind in asokinds.KINDS
+            for one in self.admin.list(at(kind.plural, self.namespace, api=kind.api))
+        }
+
+    def in_azure(self) -> list[str]:
+        """What of it was deleted in Azure, in order."""
+        start = f"{self.namespace}/"
+        return [one.removeprefix(start) for one in self.stand.aso.deleted if one.startswith(start)]
+
+    def versions(self) -> dict[str, str]:
+        """Resource versions of everything in the namespace that is ours or made by us."""
+        kinds = ("Cluster", "MachinePool", "AROCluster", "AROControlPlane", "AROMachinePool", "Secret")
+        found = {
+            f"{kind}/{one['metadata']['name']}": one
+            for kind in kinds
+            for one in self.admin.list(manifests.path(kind, self.namespace))
+        }
+        return {
+            name: one["metadata"]["resourceVersion"] for name, one in {**found, **self.embedded()}.items()
+        }
+
+
+def said(obj: Json, condition: str) -> Json:
+    """A condition; empty when it is not there."""
+    listed = (obj.get("status") or {}).get("conditions") or []
+    return next((one for one in listed if one["type"] == condition), {})
+
+
+class Operator:
+    """The operator in a thread of the test's process: quick to start, and easy to kill."""
+
+    def __init__(
+        self, stand: Stand, client: Callable[[], product.Client] | None = None, **options: Any
+    ) -> None:
+        self._make = client or (lambda: product.Client(kubeconfig.load([stand.kubeconfig])))
+        self._options = Options(
+            "default",
+            "aro",
+            lease="",
+            metrics_addr="",
+            only=frozenset({"nobody"}),
+            issuers=False,
+            aro=True,
+            **{"resync": 3600.0, **options},
+        )
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="operator", daemon=True)
+        self._failure: BaseException | None = None
+        self.client: Any = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(30)
+        self._loop.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        async def work() -> None:
+            self.client = self._make()
+            await App(self.client, self._options).run(self._stop)
+            await asyncio.sleep(0.1)  # TLS says good-bye after the session is closed
+
+        try:
+            self._loop.run_until_complete(work())
+        except BaseException as error:  # noqa: BLE001 - raised at the end
+            self._failure = error
+
+
+@contextlib.contextmanager
+def operator_process(stand: Stand, folder: Path, *arguments: str) -> Iterator[Running]:
+    """``vestibule operator --aro`` as a process."""
+    port = process.free_port()
+    running = Running(
+        folder,
+        *("operator", "--kubeconfig", str(stand.kubeconfig), "--namespace", "default", "--aro"),
+        *("--no-leader-elect", "--no-issuers", "--only", "nobody", "--metrics-addr", f"127.0.0.1:{port}"),
+        *arguments,
+    )
+    running.port = port
+    try:
+        yield running
+    finally:
+        running.end()
+
+
+def poll(what: str, holds: Callable[[], object], seconds: float = 20.0) -> None:
+    """Until it holds. Raises TimeoutError."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds:g} s for {what}")
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def stood(folder: Path, manager: Path, version: str) -> Iterator[Stand]:
+    """A whole stand, ended at the end."""
+    plane = ControlPlane(folder / "management", version=version, prefix="/management")
+    guest = guest_of(plane, folder / "guest")
+    plane.launch()
+    try:
+        guest.launch()
+        plane.wait()
+        guest.wait()
+        with Stand(plane, guest, manager) as stand:
+            yield stand
+    finally:
+        guest.stop()
+        plane.stop()

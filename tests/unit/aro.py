@@ -1,0 +1,38 @@
+"""ARO objects for tests: a whole, sound cluster, and ways to change one of its values."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from vestibule.core.aro import embedded, recipe
+from vestibule.core.aro.shelf import Shelf
+
+Json = dict[str, Any]
+ANSWERS = recipe.Answers(
+    "shop",
+    "00000000-0000-0000-0000-000000000001",
+    "eastus",
+    identity="capz",
+    issuer="https://login.example.com/v2.0",
+    audience="console",
+)
+HCP = "redhatopenshift.azure.com/v1api20260630preview"
+
+
+def objects(**answers: Any) -> dict[str, Json]:
+    """The manifests of a cluster, by kind."""
+    return {one["kind"]: one for one in recipe.manifests(ANSWERS._replace(**answers))}
+
+
+def changed(owner: Json, kind: str, path: str, value: Any) -> Json:
+    """The owner with another value in its embedded resource of a kind."""
+    made = copy.deepcopy(owner)
+    listed = made["spec"]["resources"]
+    index = next(number for number, one in enumerate(listed) if one["kind"] == kind)
+    listed[index] = embedded.with_value(listed[index], path, value)
+    return made
+
+
+def world(*more: Json) -> Shelf:
+    return Shelf(more)
