@@ -45,6 +45,8 @@ class Discovery:
         self._client = asked
         self._clock = clock
         self._kinds: dict[tuple[str, str, str], Kind] = {}
+        self._made: dict[tuple[str, str, str], Kind] = {}
+        """Every kind that was ever served: one that comes back is the one it was."""
         self._missing: dict[tuple[str, str, str], float] = {}
 
     def known(self, kind: Kind) -> None:
@@ -103,6 +105,6 @@ class Discovery:
             client.raise_for(answer, f"reading the kinds of {group}/{version}")
         for one in msgspec.json.decode(answer.body, type=_Resources).resources:
             if "/" not in one.name and (group, version, one.kind) not in self._kinds:
-                self._kinds[group, version, one.kind] = Kind(
-                    group, version, one.kind, one.name, one.namespaced
-                )
+                key = (group, version, one.kind)
+                made = Kind(group, version, one.kind, one.name, one.namespaced)
+                self._kinds[key] = self._made.setdefault(key, made)

@@ -108,6 +108,11 @@ class Follower(ABC, Generic[T]):
     def _told(self, change: Change, found: T) -> None:
         """Something changed."""
 
+    @property
+    def version(self) -> str:
+        """Up to where everything was heard; empty: nothing yet, or nothing for sure."""
+        return self._version
+
     def lost_for(self) -> float:
         """Seconds since the API server was last heard; 0 while a watch is open and alive."""
         return self._clock() - self._heard if self.error else 0.0

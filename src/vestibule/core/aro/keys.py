@@ -114,6 +114,7 @@ def look(obj: Object, said: Wish, infrastructure: Object | None, identity: Ref, 
         said.vault,
         said.name,
         identity,
+        str(embedded.value(obj, "spec.azureEnvironment") or ""),
     )
     version = world.key_version(question)
     return Found(

@@ -128,9 +128,9 @@ class Performer:
         meta = one["metadata"]
         self._applied.pop((kind, str(meta.get("namespace") or ""), str(meta["name"])), None)
         call = calls.delete(kind, str(meta.get("namespace") or ""), meta["name"], uid=meta["uid"])
-        await self._pen.send(call, kind, f"deleting {kind.kind} {meta['name']}", 202, 404, 409)
-        going = {**meta, "deletionTimestamp": meta.get("deletionTimestamp") or _DELETED}
-        self._sight.wrote(kind, {**one, "metadata": going}, unseen=True)
+        answer = await self._pen.send(call, kind, f"deleting {kind.kind} {meta['name']}", 202, 404, 409)
+        if answer.status < 300 and _is_object(answer.body, kind):
+            self._noted(kind, answer.body)
 
     async def _kind(self, gvk: Gvk) -> Kind:
         found = await self._discovery.find(*gvk)
@@ -150,8 +150,9 @@ class Performer:
         return written
 
 
-_DELETED: Final = "deleted by us"
-"""Until the API server tells when."""
+def _is_object(body: bytes, kind: Kind) -> bool:
+    """Whether a deletion was answered with what is going; what went at once is answered with a Status."""
+    return bool(msgspec.json.decode(body, type=dict[str, Any]).get("kind") == kind.kind)
 
 
 def _comparable(live: Object, wanted: Object) -> Object:

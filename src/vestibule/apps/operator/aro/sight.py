@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from vestibule import errors
 from vestibule.adapters.cluster.client import Client
@@ -26,13 +26,6 @@ _SYNC_SECONDS: Final = 10.0
 _LOST_SECONDS: Final = 60.0
 
 
-class _Overlay(NamedTuple):
-    before: str
-    """The version that the watch had seen when we wrote."""
-    object: Object | None
-    """None: deleted."""
-
-
 class Sight:
     """All watches, and the memory of our own writes."""
 
@@ -42,7 +35,8 @@ class Sight:
         self._tell = tell
         self._followers: dict[Kind, Wholes] = {}
         self._tasks: dict[Kind, asyncio.Task[None]] = {}
-        self._overlay: dict[tuple[Kind, str, str], _Overlay] = {}
+        self._written: dict[tuple[Kind, str], dict[str, Object]] = {}
+        """By kind and namespace, what we wrote and the watch has not told of."""
 
     def watch(self, kind: Kind, keys: Keys) -> None:
         """Listen to a kind from now on; nothing, if we do."""
@@ -84,10 +78,10 @@ class Sight:
 
     def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
         """The object as we know it."""
+        written = self._unheard(kind, namespace, name)
+        if written is not None:
+            return written
         found = self._followers[kind].store.get(namespace, name)
-        overlay = self._current(kind, namespace, name, found.version if found else "")
-        if overlay is not None:
-            return overlay.object
         return found.object if found else None
 
     def list(self, kind: Kind, namespace: str | None = None) -> Iterator[Object]:
@@ -95,33 +89,32 @@ class Sight:
         store = self._followers[kind].store
         for place in store.namespaces() if namespace is None else (namespace,):
             names = set(store.names(place))
-            names |= {key[2] for key in self._overlay if key[:2] == (kind, place)}
+            names |= self._written.get((kind, place), {}).keys()
             for name in sorted(names):
                 found = self.get(kind, place, name)
                 if found is not None:
                     yield found
 
-    def _current(self, kind: Kind, namespace: str, name: str, seen: str) -> _Overlay | None:
-        key = (kind, namespace, name)
-        overlay = self._overlay.get(key)
-        if overlay is not None and overlay.before != seen:
-            del self._overlay[key]  # the watch has moved on
+    def _unheard(self, kind: Kind, namespace: str, name: str) -> Object | None:
+        """What we wrote, until the watch is as far: then it knows better, also that it is gone."""
+        there = self._written.get((kind, namespace))
+        written = there.get(name) if there is not None else None
+        if there is None or written is None:
             return None
-        return overlay
+        if _number(self._followers[kind].version) < _number(written["metadata"]["resourceVersion"]):
+            return written
+        del there[name]
+        if not there:
+            del self._written[kind, namespace]
+        return None
 
-    def wrote(self, kind: Kind, obj: Object, *, unseen: bool = False) -> None:
-        """What the API server answered to a write of ours; ``unseen``: what must have become of it."""
+    def wrote(self, kind: Kind, obj: Object) -> None:
+        """What the API server answered to a write of ours."""
         meta = obj["metadata"]
         namespace, name = str(meta.get("namespace") or ""), str(meta["name"])
         follower = self._followers.get(kind)
-        if follower is None:
-            return
-        found = follower.store.get(namespace, name)
-        seen = found.version if found else ""
-        if unseen and not seen:
-            return  # it is gone already
-        if unseen or seen != str(meta.get("resourceVersion") or ""):
-            self._overlay[kind, namespace, name] = _Overlay(seen, obj)
+        if follower is not None and _number(follower.version) < _number(meta["resourceVersion"]):
+            self._written.setdefault((kind, namespace), {})[name] = obj
 
     def problem(self) -> str:
         """What keeps us from hearing of changes; empty when nothing does."""
@@ -139,3 +132,8 @@ class Sight:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _number(version: str) -> int:
+    """Versions of one kind can be compared, as numbers."""
+    return int(version) if version.isdigit() else 0

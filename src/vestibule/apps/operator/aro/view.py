@@ -10,8 +10,8 @@ from vestibule import errors
 from vestibule.adapters.cluster import pages
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.discovery import Discovery
+from vestibule.apps.operator.aro.sight import Keys as Concerned
 from vestibule.apps.operator.aro.sight import Sight
-from vestibule.core.aro import mapping
 from vestibule.core.aro.embedded import Gvk
 from vestibule.core.aro.world import (
     KeyQuestion,
@@ -49,13 +49,20 @@ class Sources:
     """Where answers come from; one for all decisions."""
 
     def __init__(
-        self, client: Client, discovery: Discovery, sight: Sight, keys: Keys, workloads: Workloads
+        self,
+        client: Client,
+        discovery: Discovery,
+        sight: Sight,
+        keys: Keys,
+        workloads: Workloads,
+        inside: Concerned,
     ) -> None:
         self.client = client
         self.discovery = discovery
         self.sight = sight
         self.keys = keys
         self.workloads = workloads
+        self.inside = inside
 
 
 class View:
@@ -137,7 +144,7 @@ class View:
             else Gvk(question.group, question.version, question.kind)
         )
         if isinstance(question, Listing) or gvk.group.endswith(_AZURE):
-            kind = await sources.sight.watched(gvk, keys_of)
+            kind = await sources.sight.watched(gvk, sources.inside)
             if kind is None:
                 raise NoKind(gvk)
             if isinstance(question, Listing):
@@ -147,8 +154,3 @@ class View:
         if kind is None:
             raise NoKind(gvk)
         return await pages.one(sources.client, kind, question.namespace, question.name)
-
-
-def keys_of(obj: Object) -> list[str]:
-    """Whom an embedded object concerns."""
-    return ["/".join(key) for key in mapping.inside(obj)]

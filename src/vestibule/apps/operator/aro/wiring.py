@@ -12,7 +12,7 @@ from vestibule.apps.operator.aro.perform import Performer
 from vestibule.apps.operator.aro.reconciler import Decide, Parts, Reconciler
 from vestibule.apps.operator.aro.sight import Sight
 from vestibule.apps.operator.aro.vaults import Vaults
-from vestibule.apps.operator.aro.view import Keys, Sources, Workloads, keys_of
+from vestibule.apps.operator.aro.view import Keys, Sources, Workloads
 from vestibule.apps.operator.aro.workloads import Nodes
 from vestibule.apps.operator.runtime.controller import Controller, Numbers
 from vestibule.apps.operator.runtime.events import Events
@@ -61,7 +61,7 @@ class Wired:
         for kind in (*_DECIDE, names.CLUSTER, names.MACHINE_POOL, names.IDENTITY, kinds.SECRET, _NAMESPACE):
             discovery.known(kind)
         self.sight = Sight(given.client, discovery, self._tell)
-        sources = Sources(given.client, discovery, self.sight, given.keys, given.workloads)
+        sources = Sources(given.client, discovery, self.sight, given.keys, given.workloads, self._inside)
         performer = Performer(given.client, given.pen, self.sight, discovery)
         parts = Parts(sources, performer, given.events, given.now, given.told)
         self.controllers = [
@@ -79,26 +79,36 @@ class Wired:
     def begin(self) -> None:
         """Listen; embedded kinds follow from what the objects say."""
         watch = self.sight.watch
-        watch(names.CLUSTER, lambda obj: _keys(mapping.whole(obj, self._known(names.ARO_MACHINE_POOL))))
+        watch(names.CLUSTER, self._whole)
         watch(names.MACHINE_POOL, lambda obj: _keys(mapping.machine_pool(obj)))
         watch(names.ARO_CLUSTER, self._own_and_beside)
         watch(names.ARO_MACHINE_POOL, self._own_and_beside)
         watch(names.ARO_CONTROL_PLANE, self._control_plane)
 
-    def _known(self, kind: Kind) -> Iterable[Object]:
-        gvk = embedded.Gvk(kind.group, kind.version, kind.kind)
-        return list(self.sight.list(kind)) if self.sight.kind(gvk) is not None else []
+    def _whole(self, obj: Object) -> list[str]:
+        pools = self.sight.list(names.ARO_MACHINE_POOL, subject.namespace(obj))
+        return _keys(mapping.whole(obj, pools))
+
+    def _clusters(self, obj: Object) -> list[Object]:
+        """The Clusters that an object belongs to, by its label or its owner."""
+        owner = subject.owner(obj, "Cluster")
+        meant = {subject.labels_of(obj).get(names.CLUSTER_NAME), owner.name if owner is not None else None}
+        found = (self.sight.get(names.CLUSTER, subject.namespace(obj), name) for name in meant if name)
+        return [one for one in found if one is not None]
 
     def _own_and_beside(self, obj: Object) -> list[str]:
         self._listen_inside(obj)
-        return [*_keys(mapping.own(obj)), *_keys(mapping.beside(obj, self._known(names.CLUSTER)))]
+        return [*_keys(mapping.own(obj)), *_keys(mapping.beside(obj, self._clusters(obj)))]
 
     def _control_plane(self, obj: Object) -> list[str]:
         self._listen_inside(obj)
+        infrastructure = mapping.control_plane(obj, self._clusters(obj))
+        return [*_keys(mapping.own(obj)), *_keys(infrastructure), *self._pools(obj)]
+
+    def _pools(self, obj: Object) -> list[str]:
         name = subject.labels_of(obj).get(names.CLUSTER_NAME) or str(obj["metadata"]["name"])
-        pools = mapping.pools_of(name, subject.namespace(obj), self._known(names.ARO_MACHINE_POOL))
-        infrastructure = mapping.control_plane(obj, self._known(names.CLUSTER))
-        return [*_keys(mapping.own(obj)), *_keys(infrastructure), *_keys(pools)]
+        namespace = subject.namespace(obj)
+        return _keys(mapping.pools_of(name, namespace, self.sight.list(names.ARO_MACHINE_POOL, namespace)))
 
     def _listen_inside(self, obj: Object) -> None:
         """Kinds that this object may have created are listened to from now on, also after a restart."""
@@ -106,7 +116,22 @@ class Wired:
         for gvk in embedded.parse_owned(text)[0]:
             known = self._discovery.at_hand(*gvk)
             if known is not None:
-                self.sight.watch(known, keys_of)
+                self.sight.watch(known, self._inside)
+
+    def _inside(self, obj: Object) -> list[str]:
+        """An embedded object concerns its owner. Pools and cluster read each other's, perhaps in another
+        version, whose watch may be behind: so both are told."""
+        found = list(mapping.inside(obj))
+        told = _keys(found)
+        if embedded.of(obj).group == names.OPENSHIFT:
+            for kind, namespace, name in found:
+                holder = next(one for one in _DECIDE if one.kind == kind)
+                owner = self.sight.get(holder, namespace, name)
+                if owner is not None and holder is names.ARO_MACHINE_POOL:
+                    told += _keys(mapping.beside(owner, self._clusters(owner)))
+                elif owner is not None and holder is names.ARO_CONTROL_PLANE:
+                    told += self._pools(owner)
+        return told
 
     def _tell(self, key: str) -> None:
         kind, _, rest = key.partition("/")
