@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +222,12 @@ def test_probes_use_the_plain_port_which_answers_before_there_is_a_certificate()
     container = deployment["spec"]["template"]["spec"]["containers"][0]
 
     assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "scheme": "HTTP", "port": "metrics"}
+
+
+def test_how_long_our_own_certificates_live_reaches_the_process() -> None:
+    made = rendered(selfCertificate={"leafLife": "24h", "overlap": "5m"})
+    settings = next(thing for name, thing in made.items() if name.startswith("ConfigMap/"))
+    text = next(iter(settings["data"].values()))
+    found = json.loads(text)["selfCertificate"]
+
+    assert (found["leafLife"], found["overlap"], found["secret"]) == ("24h", "5m", "vestibule-tls")

@@ -26,6 +26,10 @@ from vestibule.core.kinds import conditions
 from vestibule.core.kinds.conditions import Condition
 
 _LONGEST_LABEL: Final = 63
+_NODES_SECONDS: Final = 5.0
+"""Until the next look at nodes that are not as many as they should be: no watch tells of them."""
+_SCALED_SECONDS: Final = 60.0
+"""The same for a pool that scales itself: how many there should be is not known."""
 _WORKING: Final = ("Succeeded", "Updating")
 """States of Azure in which a pool has its nodes."""
 
@@ -147,6 +151,7 @@ def _decide(obj: Object, around: Around, world: World) -> Pass:
     changed = _machine_pool(around.machine_pool, manager, state.counted if scaling else None)
     marked: dict[str, str | None] = {} if blocked else {names.BLOCK_MOVE: "true"}
     return Pass(
+        after=state.after,
         finalizer=None if held else True,
         annotations=marked | subject.owned_annotation(obj, settled.owned),
         changes=(*settled.changes, *changed),
@@ -223,6 +228,8 @@ class _State(NamedTuple):
     spec: Object
     counted: int | None
     """Nodes there are; None when that is not known."""
+    after: float | None
+    """When to look for nodes again."""
 
 
 def _read(obj: Object, live: Object | None, around: Around, pool: Object, world: World) -> _State:
@@ -238,6 +245,7 @@ def _read(obj: Object, live: Object | None, around: Around, pool: Object, world:
     if replicas is None:
         replicas = embedded.value(around.machine_pool, "spec.replicas")
     counted: int | None = None
+    wanted = replicas
     spec: Object = {}
     if live is not None:
         nodes = world.nodes(_question(around, pool, world))
@@ -248,7 +256,12 @@ def _read(obj: Object, live: Object | None, around: Around, pool: Object, world:
                 spec = {"providerIDList": ids}
     if replicas is not None:
         fields["replicas"] = replicas
-    return _State(fields, spec, counted)
+    after = None
+    if readiness.of(live).ready and (wanted or 0) != (counted or 0):
+        after = _NODES_SECONDS
+    elif embedded.value(pool, "spec.properties.autoScaling"):
+        after = _SCALED_SECONDS
+    return _State(fields, spec, counted, after)
 
 
 def _question(around: Around, pool: Object, world: World) -> NodesQuestion:

@@ -1,88 +1,21 @@
-"""A complete, current set of manifests for one cluster from a few answers: thirteen identities, what each of
-them may do where, networks, vault, cluster, pool."""
+"""A complete, current set of manifests for one cluster from a few answers: networks, vault and identities
+(``foundation``), cluster, pool."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
-from uuid import NAMESPACE_URL, uuid5
+from typing import Any, Final
 
 from vestibule import errors
-from vestibule.core.aro import names
+from vestibule.core.aro import foundation, names
+from vestibule.core.aro.answers import Answers, identity, named, resource, vault
 from vestibule.core.aro.embedded import Object
 
 VERSION: Final = "v1api20260630preview"
 _GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,13}[a-z0-9])?")
-
-CONTROL_PLANE: Final = (
-    "cloud-controller-manager", "cloud-network-config", "cluster-api-azure", "control-plane",
-    "disk-csi-driver", "file-csi-driver", "image-registry", "ingress", "kms",
-)  # fmt: skip
-DATA_PLANE: Final = ("disk-csi-driver", "file-csi-driver", "image-registry")
-SERVICE: Final = "service-managed-identity"
-_ROLES: Final = {
-    "reader": "acdd72a7-3385-48ef-bd42-f606fba81ae7",
-    "cluster-api": "88366f10-ed47-4cc0-9fab-c8a06148393e",
-    "control-plane": "fc0c873f-45e9-4d0d-a7d1-585aab30c6ed",
-    "cloud-controller": "a1f96423-95ce-4224-ab27-4e3dc72facd4",
-    "ingress": "0336e1d3-7a87-462b-b6db-342b63f7802c",
-    "file-storage": "0d7aedc0-15fd-4a67-a412-efad370c947e",
-    "network": "be7a6435-15ae-4171-8f30-4a343eff9e8f",
-    "crypto-user": "12338af0-0e69-4776-bea7-57ae8d297424",
-    "federated": "ef318e2a-8334-4a05-9e4a-295a196c6a6e",
-    "service": "c0ff367d-66d8-445e-917c-583feb0ef0d4",
-}
-"""Roles that Azure has built in."""
-_MAY: Final = (
-    ("cp-cluster-api-azure", "cluster-api", "subnet"),
-    ("cp-control-plane", "control-plane", "vnet"),
-    ("cp-control-plane", "control-plane", "nsg"),
-    ("cp-cloud-controller-manager", "cloud-controller", "subnet"),
-    ("cp-cloud-controller-manager", "cloud-controller", "nsg"),
-    ("cp-ingress", "ingress", "subnet"),
-    ("cp-file-csi-driver", "file-storage", "subnet"),
-    ("cp-file-csi-driver", "file-storage", "nsg"),
-    ("cp-cloud-network-config", "network", "subnet"),
-    ("cp-cloud-network-config", "network", "vnet"),
-    ("cp-kms", "crypto-user", "vault"),
-    ("dp-file-csi-driver", "file-storage", "subnet"),
-    ("dp-file-csi-driver", "file-storage", "nsg"),
-    (SERVICE, "service", "vnet"),
-    (SERVICE, "service", "subnet"),
-    (SERVICE, "service", "integration"),
-    (SERVICE, "service", "nsg"),
-    *((SERVICE, "reader", f"cp-{one}") for one in CONTROL_PLANE),
-    *((SERVICE, "federated", f"dp-{one}") for one in DATA_PLANE),
-)
-"""Who may do what where: 29 assignments."""
-
-
-class Answers(NamedTuple):
-    """What only the user knows."""
-
-    name: str
-    subscription: str
-    location: str
-    namespace: str = "default"
-    version: str = "4.20"
-    pool_version: str = "4.20.8"
-    replicas: int = 2
-    vm_size: str = "Standard_D8s_v3"
-    vault: str = ""
-    """In Azure; empty: made from the name."""
-    identity: str = ""
-    """An AzureClusterIdentity; empty: credentials are those of Azure Service Operator."""
-    key_version: str = ""
-    """Needed where there is no identity."""
-    credential: str = ""
-    """The Secret of Azure Service Operator's credentials; empty: its default."""
-    issuer: str = ""
-    """How people sign in; empty: not at all."""
-    audience: str = ""
-    private: bool = False
-    """Whether the API server is reached from inside only."""
+__all__ = ["Answers", "manifests", "problems"]
 
 
 def problems(answers: Answers) -> list[errors.Problem]:
@@ -115,13 +48,6 @@ def problems(answers: Answers) -> list[errors.Problem]:
     return found
 
 
-def vault(answers: Answers) -> str:
-    """Of the whole world no other vault has this name: it is made from name and subscription."""
-    if answers.vault:
-        return answers.vault
-    return f"{answers.name}-kv-{uuid5(NAMESPACE_URL, f'{answers.subscription}/{answers.name}').hex[:4]}"
-
-
 def manifests(answers: Answers) -> list[Object]:
     """Everything, in the order in which it should be applied. Raises InvalidInput with every problem."""
     found = problems(answers)
@@ -145,7 +71,7 @@ def manifests(answers: Answers) -> list[Object]:
             "AROCluster",
             a,
             a.name,
-            {"resources": list(_infrastructure(a))},
+            {"resources": list(foundation.infrastructure(a))},
             label,
         ),
         _object(
@@ -187,134 +113,14 @@ def _ref(group: str, kind: str, name: str) -> Object:
     return {"apiGroup": group, "kind": kind, "name": name}
 
 
-def _resource(a: Answers, api_version: str, kind: str, name: str, spec: Object) -> Object:
-    meta: Object = {"name": name}
-    if a.credential:
-        meta["annotations"] = {names.CREDENTIAL_FROM: a.credential}
-    return {"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": spec}
-
-
-_NETWORK: Final = "network.azure.com/v1api20240301"
-
-
-def _infrastructure(a: Answers) -> Iterator[Object]:
-    group = {"name": _named(a, "rg")}
-    yield _resource(
-        a, "resources.azure.com/v1api20200601", "ResourceGroup", group["name"], {"location": a.location}
-    )
-    nsg, vnet = _named(a, "nsg"), _named(a, "vnet")
-    yield _resource(a, _NETWORK, "NetworkSecurityGroup", nsg, {"location": a.location, "owner": group})
-    space = {"addressSpace": {"addressPrefixes": ["10.0.0.0/15"]}}
-    yield _resource(a, _NETWORK, "VirtualNetwork", vnet, {"location": a.location, "owner": group, **space})
-    yield _resource(
-        a,
-        _NETWORK,
-        "VirtualNetworksSubnet",
-        _named(a, "subnet"),
-        {
-            "owner": {"name": vnet},
-            "addressPrefix": "10.0.0.0/16",
-            "networkSecurityGroup": {
-                "reference": {"group": "network.azure.com", "kind": "NetworkSecurityGroup", "name": nsg}
-            },
-        },
-    )
-    yield _resource(
-        a,
-        _NETWORK,
-        "VirtualNetworksSubnet",
-        _named(a, "integration"),
-        {
-            "owner": {"name": vnet},
-            "addressPrefix": "10.1.0.0/24",
-            "delegations": [
-                {"name": "aro-hcp", "serviceName": "Microsoft.RedHatOpenShift/hcpOpenShiftClusters"}
-            ],
-        },
-    )
-    yield _resource(
-        a,
-        "keyvault.azure.com/v1api20230701",
-        "Vault",
-        _named(a, "vault"),
-        {
-            "azureName": vault(a),
-            "location": a.location,
-            "owner": group,
-            "properties": {
-                "tenantIdFromConfig": {"name": _config(a, SERVICE), "key": "tenantId"},
-                "enableRbacAuthorization": True,
-                "enablePurgeProtection": True,
-                "sku": {"family": "A", "name": "standard"},
-            },
-        },
-    )
-    for one in _identities():
-        exported = {
-            "principalId": {"name": _config(a, one), "key": "principalId"},
-            "tenantId": {"name": _config(a, one), "key": "tenantId"},
-        }
-        yield _resource(
-            a,
-            "managedidentity.azure.com/v1api20230131",
-            "UserAssignedIdentity",
-            _named(a, one),
-            {"location": a.location, "owner": group, "operatorSpec": {"configMaps": exported}},
-        )
-    for who, role, where in _MAY:
-        yield _assignment(a, who, role, where)
-
-
-def _assignment(a: Answers, who: str, role: str, where: str) -> Object:
-    kinds = {
-        "vnet": ("network.azure.com", "VirtualNetwork"),
-        "subnet": ("network.azure.com", "VirtualNetworksSubnet"),
-        "integration": ("network.azure.com", "VirtualNetworksSubnet"),
-        "nsg": ("network.azure.com", "NetworkSecurityGroup"),
-        "vault": ("keyvault.azure.com", "Vault"),
-    }
-    group, kind = kinds.get(where, ("managedidentity.azure.com", "UserAssignedIdentity"))
-    definition = (
-        f"/subscriptions/{a.subscription}/providers/Microsoft.Authorization/roleDefinitions/{_ROLES[role]}"
-    )
-    return _resource(
-        a,
-        "authorization.azure.com/v1api20220401",
-        "RoleAssignment",
-        _named(a, f"{who}-{role}-{where}"),
-        {
-            "owner": {"group": group, "kind": kind, "name": _named(a, where)},
-            "principalIdFromConfig": {"name": _config(a, who), "key": "principalId"},
-            "principalType": "ServicePrincipal",
-            "roleDefinitionReference": {"armId": definition},
-        },
-    )
-
-
-def _identities() -> list[str]:
-    return [*(f"cp-{one}" for one in CONTROL_PLANE), *(f"dp-{one}" for one in DATA_PLANE), SERVICE]
-
-
-def _named(a: Answers, suffix: str) -> str:
-    return f"{a.name}-{suffix}"
-
-
-def _config(a: Answers, identity: str) -> str:
-    return _named(a, f"{identity}-ids")
-
-
-def _identity(a: Answers, one: str) -> Object:
-    return {"group": "managedidentity.azure.com", "kind": "UserAssignedIdentity", "name": _named(a, one)}
-
-
 def _control_plane(a: Answers) -> Iterator[Object]:
     def network(kind: str, suffix: str) -> Object:
-        return {"group": "network.azure.com", "kind": kind, "name": _named(a, suffix)}
+        return {"group": "network.azure.com", "kind": kind, "name": named(a, suffix)}
 
     active: Object = {"name": names.DEFAULT_KEY}
     if a.key_version:
         active["version"] = a.key_version
-    own = [*(f"cp-{one}" for one in CONTROL_PLANE), SERVICE]
+    own = [*(f"cp-{one}" for one in foundation.CONTROL_PLANE), foundation.SERVICE]
     properties: dict[str, Any] = {
         "version": {"id": a.version, "channelGroup": "stable"},
         "api": {"visibility": "Private" if a.private else "Public"},
@@ -336,7 +142,7 @@ def _control_plane(a: Answers) -> Iterator[Object]:
             }
         },
         "platform": {
-            "managedResourceGroup": _named(a, "managed"),
+            "managedResourceGroup": named(a, "managed"),
             "outboundType": "LoadBalancer",
             "subnetReference": network("VirtualNetworksSubnet", "subnet"),
             "vnetIntegrationSubnetReference": network("VirtualNetworksSubnet", "integration"),
@@ -344,15 +150,17 @@ def _control_plane(a: Answers) -> Iterator[Object]:
             "operatorsAuthentication": {
                 "userAssignedIdentities": {
                     "controlPlaneOperatorsReferences": {
-                        one: _identity(a, f"cp-{one}") for one in CONTROL_PLANE
+                        one: identity(a, f"cp-{one}") for one in foundation.CONTROL_PLANE
                     },
-                    "dataPlaneOperatorsReferences": {one: _identity(a, f"dp-{one}") for one in DATA_PLANE},
-                    "serviceManagedIdentityReference": _identity(a, SERVICE),
+                    "dataPlaneOperatorsReferences": {
+                        one: identity(a, f"dp-{one}") for one in foundation.DATA_PLANE
+                    },
+                    "serviceManagedIdentityReference": identity(a, foundation.SERVICE),
                 }
             },
         },
     }
-    yield _resource(
+    yield resource(
         a,
         f"{names.OPENSHIFT}/{VERSION}",
         names.HCP,
@@ -360,16 +168,16 @@ def _control_plane(a: Answers) -> Iterator[Object]:
         {
             "azureName": a.name,
             "location": a.location,
-            "owner": {"name": _named(a, "rg")},
+            "owner": {"name": named(a, "rg")},
             "identity": {
                 "type": "UserAssigned",
-                "userAssignedIdentities": [{"reference": _identity(a, one)} for one in own],
+                "userAssignedIdentities": [{"reference": identity(a, one)} for one in own],
             },
             "properties": properties,
         },
     )
     if a.issuer:
-        yield _resource(
+        yield resource(
             a,
             f"{names.OPENSHIFT}/{VERSION}",
             names.EXTERNAL_AUTH,
@@ -411,7 +219,7 @@ def _pool(a: Answers, label: dict[str, str]) -> Iterator[Object]:
         },
         label,
     )
-    resource = _resource(
+    pool = resource(
         a,
         f"{names.OPENSHIFT}/{VERSION}",
         names.NODE_POOL,
@@ -426,7 +234,7 @@ def _pool(a: Answers, label: dict[str, str]) -> Iterator[Object]:
                     "subnetReference": {
                         "group": "network.azure.com",
                         "kind": "VirtualNetworksSubnet",
-                        "name": _named(a, "subnet"),
+                        "name": named(a, "subnet"),
                     },
                     "osDisk": {"sizeGiB": 128, "diskStorageAccountType": "Premium_LRS"},
                 },
@@ -434,6 +242,4 @@ def _pool(a: Answers, label: dict[str, str]) -> Iterator[Object]:
             },
         },
     )
-    yield _object(
-        names.ARO_MACHINE_POOL.api_version, "AROMachinePool", a, name, {"resources": [resource]}, label
-    )
+    yield _object(names.ARO_MACHINE_POOL.api_version, "AROMachinePool", a, name, {"resources": [pool]}, label)

@@ -95,6 +95,7 @@ def _settings_map(settings: Settings) -> Object:
     if settings.install.certificate == "self":
         name, namespace = settings.install.name, settings.install.namespace
         data["selfCertificate"] = {
+            **data.get("selfCertificate", {}),  # how long its certificates live
             "secret": f"{name}-tls",
             "webhookConfiguration": name,
             "lease": name,

@@ -73,6 +73,8 @@ class Reconciler:
                     break
             except errors.Conflict as error:
                 return Again(_CONFLICT_SECONDS, str(error))  # the watch tells what was written in between
+            except errors.NotFound:
+                break  # it went with our last write, or somebody was faster; the watch tells
         self._tell_conditions(key, namespace, name)
         return _result(made)
 

@@ -15,9 +15,9 @@ from vestibule.core.aro import embedded, kubeconfigs
 from vestibule.core.aro.world import Node, NodesQuestion
 from vestibule.core.native import kinds
 
-_BELIEVED: Final = 15.0
+_BELIEVED: Final = 4.0
 """Seconds an answer is believed: several looks follow each other when a pool changes."""
-_AWAY: Final = 30.0
+_AWAY: Final = 10.0
 """Seconds in which a cluster that did not answer is not asked again."""
 
 

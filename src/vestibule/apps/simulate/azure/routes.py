@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from vestibule.adapters.web.site import Call, Reply
-from vestibule.apps.simulate.azure import answers, bodies, rights
+from vestibule.apps.simulate.azure import answers, bodies, rights, state
 from vestibule.apps.simulate.azure.answers import Refusal
 from vestibule.apps.simulate.azure.asked import Asked
 from vestibule.apps.simulate.azure.groups import Groups
@@ -17,6 +17,7 @@ from vestibule.apps.simulate.azure.operations import Operations
 from vestibule.apps.simulate.azure.roles import Roles
 from vestibule.apps.simulate.azure.state import World
 from vestibule.apps.simulate.azure.storage import Storage
+from vestibule.apps.simulate.azure.vaults import Vaults
 
 VERSIONS: Final = {
     "Microsoft.Resources": (
@@ -28,6 +29,7 @@ VERSIONS: Final = {
         "2025-08-01", "2026-04-01", "2026-09-01",
     ),
     "Microsoft.ManagedIdentity": ("2023-01-31", "2024-11-30", "2025-01-31-preview", "2025-05-31-preview"),
+    "Microsoft.KeyVault": ("2023-07-01", "2024-11-01", "2025-05-01", "2026-02-01", "2026-05-15"),
     "Microsoft.Authorization": ("2018-01-01-preview", "2022-04-01", "2022-05-01-preview"),
 }  # fmt: skip
 """Versions of the interfaces that we and the SDKs are known to speak."""
@@ -42,6 +44,8 @@ _IDENTITIES: Final = f"{_GROUP}/providers/Microsoft.ManagedIdentity/userAssigned
 _IDENTITY: Final = f"{_IDENTITIES}/(?P<identity>[^/]+)"
 _CREDENTIALS: Final = f"{_IDENTITY}/federatedIdentityCredentials"
 _CREDENTIAL: Final = f"{_CREDENTIALS}/(?P<credential>[^/]+)"
+_VAULT: Final = f"{_GROUP}/providers/Microsoft.KeyVault/vaults/(?P<vault>[^/]+)"
+_KEY: Final = f"{_VAULT}/keys/(?P<key>[^/]+)"
 _DEFINITIONS: Final = "(?P<scope>.*)/providers/Microsoft.Authorization/roleDefinitions"
 _ASSIGNMENTS: Final = "(?P<scope>.*)/providers/Microsoft.Authorization/roleAssignments"
 _NAME: Final = "/(?P<name>[^/]+)"
@@ -64,7 +68,7 @@ class Arm:
         self._world = world
         self.operations = operations = Operations(world)
         groups, storage = Groups(world, operations), Storage(world, operations)
-        identities, roles = Identities(world), Roles(world)
+        identities, roles, vaults = Identities(world), Roles(world), Vaults(world)
         kinds, storages = (
             "Microsoft.Resources/subscriptions/resourceGroups",
             "Microsoft.Storage/storageAccounts",
@@ -123,6 +127,11 @@ class Arm:
             ("GET", _CREDENTIAL, f"{federated}/read", identities.credential),
             ("PUT", _CREDENTIAL, f"{federated}/write", identities.put_credential),
             ("DELETE", _CREDENTIAL, f"{federated}/delete", identities.delete_credential),
+            ("GET", _VAULT, f"{state.VAULT}/read", vaults.get),
+            ("PUT", _VAULT, f"{state.VAULT}/write", vaults.put),
+            ("DELETE", _VAULT, f"{state.VAULT}/delete", vaults.delete),
+            ("GET", _KEY, f"{state.KEY}/read", vaults.key),
+            ("PUT", _KEY, f"{state.KEY}/write", vaults.put_key),
             ("GET", _DEFINITIONS, f"{definitions}/read", roles.definitions),
             ("GET", _DEFINITIONS + _NAME, f"{definitions}/read", roles.definition),
             ("PUT", _DEFINITIONS + _NAME, f"{definitions}/write", roles.put_definition),

@@ -22,6 +22,8 @@ ACCOUNT: Final = "Microsoft.Storage/storageAccounts"
 CONTAINER: Final = "Microsoft.Storage/storageAccounts/blobServices/containers"
 IDENTITY: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 CREDENTIAL: Final = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
+VAULT: Final = "Microsoft.KeyVault/vaults"
+KEY: Final = "Microsoft.KeyVault/vaults/keys"
 ROLE: Final = "Microsoft.Authorization/roleDefinitions"
 ASSIGNMENT: Final = "Microsoft.Authorization/roleAssignments"
 
