@@ -250,7 +250,7 @@ def _read(obj: Object, live: Object | None, around: Around, pool: Object, world:
     if live is not None:
         nodes = world.nodes(_question(around, pool, world))
         ids = sorted(one.provider_id for one in nodes or () if one.provider_id)
-        if ids:
+        if ids or (nodes is not None and wanted == 0):
             counted = replicas = len(ids)
             if ids != (embedded.value(obj, "spec.providerIDList") or []):
                 spec = {"providerIDList": ids}
