@@ -56,6 +56,8 @@ NO_CALLS = Bar(0.0)
 """Calls for pods that no rule can concern."""
 NO_WRITES = Bar(0.0)
 """Writes of an operator for which all is as wanted."""
+ARO_AVAILABLE = Bar(5.0)
+"""s from the manifests of an ARO HCP cluster to Available, where Azure answers at once."""
 WEBHOOK_P99 = Bar(25.0)
 """ms that the API server spends on the webhook at 200 creations a second."""
 

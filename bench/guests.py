@@ -151,9 +151,16 @@ class Replicas:
         if fresh:
             task = asyncio.ensure_future(self._serve(number, tls))
             self._tasks.add(task)
+            task.add_done_callback(_listening)
 
     async def _serve(self, number: int, tls: ssl.SSLContext) -> None:
         await asyncio.start_server(_review, "127.0.0.1", self._base + number, ssl=tls)
+
+
+def _listening(task: asyncio.Task[None]) -> None:
+    """A port that is taken would only show as a guest that is never served."""
+    if not task.cancelled() and task.exception() is not None:
+        sys.exit(f"a replica cannot listen: {task.exception()}")
 
 
 async def _review(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -48,6 +48,8 @@ class Lengths:
     """Creations at a steady rate through the API server."""
     guests: int
     """Hosted control planes beside one operator."""
+    aro: int
+    """ARO HCP clusters that are created at once."""
     quiet: float
     """Seconds of its steady state; every guest is looked at about once meanwhile."""
 
@@ -71,6 +73,7 @@ FULL = Lengths(
     unconcerned=100,
     endurance=300.0,
     guests=500,
+    aro=200,
     quiet=60.0,
 )
 QUICK = Lengths(
@@ -92,6 +95,7 @@ QUICK = Lengths(
     unconcerned=10,
     endurance=20.0,
     guests=30,
+    aro=20,
     quiet=10.0,
 )
 

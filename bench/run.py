@@ -18,6 +18,7 @@ from types import FrameType
 from bench import cores, fixtures, results, rig, wrk
 from bench.figures import Figure
 from bench.sections import (
+    aro,
     cluster,
     endurance,
     fleet,
@@ -43,6 +44,7 @@ SECTIONS: dict[str, Callable[[rig.Rig], list[Figure]]] = {
     "endurance": endurance.measure,
     "provision": provision.measure,
     "hosted": hosted.measure,
+    "aro": aro.measure,
 }
 
 

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-import msgspec
-
 from tests.aro import asokinds
 from tests.aro.asokinds import AsoKind
 from vestibule.adapters.cluster import calls, kubeconfig
@@ -77,15 +75,20 @@ class AsoDouble:
         self._ready = threading.Event()
         self._stop = asyncio.Event()
         self._queue: asyncio.Queue[tuple[AsoKind, str, str]] = asyncio.Queue()
-        self._waiting: set[tuple[AsoKind, str, str]] = set()
+        self._waiting: set[tuple[str, str, str]] = set()
         self._followers: dict[str, Wholes] = {}
         self._kinds = {one.kind: Kind(one.group, one.version, one.kind, one.plural) for one in asokinds.KINDS}
+        self._policies: dict[str, str] = {}
+        self._flips: dict[str, int] = {}
+        """How often a policy went to ``skip`` or back: no other annotation makes the real one look."""
         self._orders: dict[str, Failure | None] = {}
         self._stuck: set[str] = set()
         self.deleted: list[str] = []
         """``namespace/Kind/name`` of what was deleted in Azure, in order."""
         self.left: list[str] = []
         """The same, of what went here only."""
+        self.calls = 0
+        """Writes of ours, for who counts those of others."""
         self.secrets = 0
         """How often a kubeconfig was written."""
         self.broken: list[BaseException] = []
@@ -157,12 +160,17 @@ class AsoDouble:
 
     def _tell(self, change: str, kind: Kind, obj: Json) -> None:
         meta = obj["metadata"]
+        policy = str((meta.get("annotations") or {}).get(POLICY) or "")
+        before = self._policies.get(meta["uid"], policy)
+        self._policies[meta["uid"]] = policy
+        if policy != before and "skip" in (policy, before):
+            self._flips[meta["uid"]] = self._flips.get(meta["uid"], 0) + 1
         if change != "deleted":
             self._add(_BY_KIND[kind.kind], meta["namespace"], meta["name"])
         if change == "added":  # somebody may have waited for it
-            for one in list(self._waiting):
-                self._waiting.discard(one)
-                self._add(*one)
+            for late, namespace, name in list(self._waiting):
+                self._waiting.discard((late, namespace, name))
+                self._add(_BY_KIND[late], namespace, name)
 
     def _add(self, kind: AsoKind, namespace: str, name: str) -> None:
         self._queue.put_nowait((kind, namespace, name))
@@ -195,7 +203,7 @@ class AsoDouble:
             await self._status(kind, obj, told)
             return
         if "owner" in obj["spec"] and owner is None and "armId" not in obj["spec"]["owner"]:
-            self._waiting.add((kind, meta["namespace"], meta["name"]))
+            self._waiting.add((kind.kind, meta["namespace"], meta["name"]))
             await self._status(kind, obj, Failure("WaitingForOwner", "Owner cannot be found", "Warning"))
             return
         if kind is asokinds.HCP:
@@ -254,7 +262,7 @@ class AsoDouble:
             return
         ready = _ready(obj)
         seen = (obj.get("status") or {}).get("seen")
-        if ready and seen == _asked(obj):
+        if ready and seen == self._asked(obj):
             return
         content = self._credentials(meta["namespace"], meta["name"])
         reference = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": meta["name"]}
@@ -273,6 +281,12 @@ class AsoDouble:
         answer = await self._client.send(call)
         assert answer.status in (200, 201, 403), answer.body  # 403: the namespace goes
         self.secrets += 1
+        self.calls += 1
+
+    def _asked(self, obj: Json) -> str:
+        """What makes the real one look again."""
+        meta = obj["metadata"]
+        return f"{meta['generation']}/{self._flips.get(meta['uid'], 0)}"
 
     def _nodes(self, obj: Json) -> None:
         properties = obj["spec"].get("properties") or {}
@@ -298,6 +312,7 @@ class AsoDouble:
         wanted: Json = {"conditions": [condition]}
         if failure is None:
             wanted |= _facts(kind, obj)
+            wanted |= {"seen": self._asked(obj)} if kind is asokinds.HCP else {}
         if all(before.get(key) == value for key, value in wanted.items()):
             return
         await self._send(kind, obj, {"status": wanted}, "status")
@@ -305,6 +320,7 @@ class AsoDouble:
     async def _send(self, kind: AsoKind, obj: Json, patch: Json, sub: str = "") -> Answer:
         meta = obj["metadata"]
         call = calls.merge_patch(self._kinds[kind.kind], meta["namespace"], meta["name"], patch, sub)
+        self.calls += 1
         answer = await self._client.send(call)
         if answer.status == 409:
             asyncio.get_running_loop().call_later(0.05, self._add, kind, meta["namespace"], meta["name"])
@@ -320,12 +336,6 @@ def _ready(obj: Json) -> bool:
     )
 
 
-def _asked(obj: Json) -> str:
-    """What makes the real one look again: the spec, and any annotation."""
-    annotations = obj["metadata"].get("annotations") or {}
-    return msgspec.json.encode([obj["metadata"]["generation"], sorted(annotations.items())]).decode()
-
-
 def _facts(kind: AsoKind, obj: Json) -> Json:
     """What Azure tells about a thing that is there."""
     meta, spec = obj["metadata"], obj["spec"]
@@ -336,7 +346,6 @@ def _facts(kind: AsoKind, obj: Json) -> Json:
     found: Json = {"id": f"{root}/{path}/{name}" if path else root}
     properties = spec.get("properties") or {}
     if kind is asokinds.HCP:
-        found["seen"] = _asked(obj)
         found["properties"] = {
             "provisioningState": "Succeeded",
             "api": {"url": f"https://api.{name}.example.com:6443"},

@@ -16,7 +16,7 @@ from tests.aro import asokinds, manifests
 from tests.aro.asodouble import AsoDouble, Pool
 from tests.aro.manifests import Wish
 from tests.rig import clusterapi, process
-from tests.rig.client import at
+from tests.rig.client import Client, at
 from tests.rig.controlplane import MASTERS, ControlPlane
 from tests.rig.guest import guest_of
 from vestibule.adapters.cluster import client as product
@@ -26,6 +26,7 @@ from vestibule.core.native import arocrds, crds
 
 Json = dict[str, Any]
 LABEL = "hypershift.openshift.io/nodePool"
+CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
 
 
 class Stand:
@@ -41,7 +42,9 @@ class Stand:
         self.aso = self._double()
 
     def _double(self) -> AsoDouble:
-        return AsoDouble(self._mine, lambda *_: self.credentials(), pooled=self._nodes)
+        return AsoDouble(
+            self._mine, lambda *_: self.credentials(), pooled=lambda pool: nodes(self.guest.admin, pool)
+        )
 
     def __enter__(self) -> Self:
         clusterapi.install(self.plane)
@@ -55,24 +58,10 @@ class Stand:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.aso.__exit__()
-        self.manager.stop()
-
-    def _nodes(self, pool: Pool) -> None:
-        """As many nodes in the guest as a pool wants."""
-        prefix = f"{pool.cluster[:10]}-x"
-        value = f"{prefix}-{pool.name}"
-        admin = self.guest.admin
-        there = {one["metadata"]["name"] for one in admin.list(at("nodes"), labelSelector=f"{LABEL}={value}")}
-        wanted = {f"{value}-{number}" for number in range(pool.replicas)}
-        for name in wanted - there:
-            node = {
-                "metadata": {"name": name, "labels": {LABEL: value}},
-                "spec": {"providerID": f"azure:///{name}"},
-            }
-            assert admin.create(at("nodes"), node).status in (201, 409)
-        for name in there - wanted:
-            admin.delete(at("nodes", name=name))
+        try:
+            self.aso.__exit__()
+        finally:
+            self.manager.stop()
 
     # ── a cluster ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -188,6 +177,37 @@ class Cluster:
         }
         return {
             name: one["metadata"]["resourceVersion"] for name, one in {**found, **self.embedded()}.items()
+        }
+
+
+def nodes(admin: Client, pool: Pool) -> None:
+    """As many nodes in a guest as a pool wants."""
+    value = f"{pool.cluster[:10]}-x-{pool.name}"
+    there = {one["metadata"]["name"] for one in admin.list(at("nodes"), labelSelector=f"{LABEL}={value}")}
+    wanted = {f"{value}-{number}" for number in range(pool.replicas)}
+    for name in wanted - there:
+        node = {
+            "metadata": {"name": name, "labels": {LABEL: value}},
+            "spec": {"providerID": f"azure:///{name}"},
+        }
+        assert admin.create(at("nodes"), node).status in (201, 409)
+    for name in there - wanted:
+        admin.delete(at("nodes", name=name))
+
+
+def owned(admin: Client, wish: Wish, namespace: str) -> None:
+    """Everything of a cluster, with the owners and labels that Cluster API's manager would set."""
+    owners: dict[str, Json] = {}
+    for one in [*manifests.cluster(wish, namespace), *manifests.pool(wish, namespace)]:
+        by = owners.get("MachinePool" if one["kind"] == "AROMachinePool" else "Cluster")
+        one["metadata"]["labels"] = {CLUSTER_NAME: wish.name}
+        if by is not None:
+            one["metadata"]["ownerReferences"] = [by]
+        made = admin.create(manifests.path(one["kind"], namespace), one).object
+        meta = made["metadata"]
+        owners[one["kind"]] = {
+            **{key: made[key] for key in ("apiVersion", "kind")},
+            **{key: meta[key] for key in ("name", "uid")},
         }
 
 

@@ -14,7 +14,7 @@ from vestibule.apps.provision.azure import request as requests
 from vestibule.errors import InvalidInput
 
 
-def told(planned: plan.Plan) -> list[str]:
+def told(planned: plans.Plan) -> list[str]:
     return [str(step) for step in planned.steps]
 
 

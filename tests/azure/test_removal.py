@@ -10,9 +10,8 @@ from tests.azure.values import assignment, identity
 from vestibule.adapters.clouds.azure.values import Account, Group, Role, Thing
 from vestibule.apps.provision.azure import removal
 from vestibule.apps.provision.azure.observed import Belongings
-from vestibule.apps.provision.azure.plan import Plan
 from vestibule.apps.provision.inventory import Inventory
-from vestibule.apps.provision.steps import Resource, ordered
+from vestibule.apps.provision.steps import Plan, Resource, ordered
 
 ROLE = Role("/r/R1", "R1", "demo1-ns1-secret1", "Custom role for OpenShift. Owned by: demo1", custom=True)
 NEIGHBOUR = ROLE._replace(name="R2", description="Custom role for OpenShift. Owned by: demo10")

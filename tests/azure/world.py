@@ -10,9 +10,10 @@ from typing import Any
 from tests.azure.simulator import Simulated
 from vestibule.apps.provision import credentials_requests
 from vestibule.apps.provision.azure import commands
-from vestibule.apps.provision.azure.commands import How, Report
+from vestibule.apps.provision.azure.commands import Report
 from vestibule.apps.provision.azure.names import Names
 from vestibule.apps.provision.azure.request import Wanted
+from vestibule.apps.provision.runner import How
 from vestibule.core.pki import signer
 
 NAMES = Names("demo1", "demo1-oidc", "demo1", "demo1", "demo1")

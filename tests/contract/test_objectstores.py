@@ -12,7 +12,7 @@ from tests.contract.gcsdouble import GcsDouble
 from tests.contract.stores import AzuritePlace, DirectoryPlace, GcsPlace, Place, S3Place, s3_server
 
 from vestibule import errors
-from vestibule.adapters.clouds.objectstore.ports import ABSENT, LARGEST, ObjectStore
+from vestibule.adapters.clouds.objectstore.ports import ABSENT, LARGEST, Content, ObjectStore
 
 NAME = ".well-known/openid-configuration"
 KINDS = ["directory", "azure-login", "azure-key", "s3", "gcs"]
@@ -48,9 +48,7 @@ def store(place: Place) -> ObjectStore:
 
 
 def write(store: ObjectStore, body: bytes, if_match: str | None = None, name: str = NAME) -> str:
-    return store.write(
-        name, body, content_type="application/json", cache_control="max-age=1", if_match=if_match
-    )
+    return store.write(name, Content(body, "application/json", "max-age=1"), if_match=if_match)
 
 
 def test_what_is_written_is_read(store: ObjectStore, place: Place) -> None:
@@ -166,7 +164,7 @@ def test_a_prefix_is_a_place_of_its_own(place: Place) -> None:
 
 
 def test_tags_are_kept_where_there_are_any(store: ObjectStore, place: Place) -> None:
-    store.write("keys.json", b"{}", content_type="application/json", tags={"owner": "team a", "k": "v"})
+    store.write("keys.json", Content(b"{}", "application/json", tags={"owner": "team a", "k": "v"}))
 
     found = place.tags("keys.json")
     assert found is None or found == {"owner": "team a", "k": "v"}

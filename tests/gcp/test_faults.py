@@ -20,10 +20,10 @@ from tests.gcp.double import PROJECT, Double, Kind
 from vestibule import errors
 from vestibule.apps.provision import credentials_requests
 from vestibule.apps.provision.gcp import commands
-from vestibule.apps.provision.gcp.commands import How
 from vestibule.apps.provision.gcp.removal import Unwanted
 from vestibule.apps.provision.gcp.request import Wanted
-from vestibule.cli.azure import shown
+from vestibule.apps.provision.runner import How
+from vestibule.cli.provisioning import shown
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 HEALED: tuple[Kind, ...] = ("done, and the line cut", "throttled")
@@ -39,17 +39,16 @@ class Stage:
             shown.Lines(),
             parallel=1,
             verify=False,
-            where=double.endpoints,
             pause=lambda _: None,
         )
         found = credentials_requests.load(requests, "gcp").requests
-        self._wanted = Wanted("demo1", PROJECT, embedded=embedded, requests=found)
+        self._wanted = Wanted("demo1", PROJECT, embedded=embedded, requests=found, where=double.endpoints)
 
     def create(self) -> None:
         commands.everything(self._wanted, self._key, self._how)
 
     def delete(self) -> None:
-        unwanted = Unwanted("demo1", PROJECT, "googleapis.com", roles=True)
+        unwanted = Unwanted("demo1", PROJECT, "googleapis.com", roles=True, where=self.double.endpoints)
         commands.delete(unwanted, self._how)
 
     def files(self) -> Json:

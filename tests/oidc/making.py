@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from cryptography import x509
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import NameOID
 
 from tests.doctor.issuer import rsa_key
-from vestibule.adapters.clouds.objectstore.ports import ObjectStore, Stored
+from vestibule.adapters.clouds.objectstore.ports import Content, ObjectStore, Stored
 from vestibule.core.oidc import keys
 from vestibule.core.oidc.keys import PublicKey
 
@@ -96,25 +96,9 @@ class Watched:
         self._before("read", name)
         return self.inner.read(name)
 
-    def write(
-        self,
-        name: str,
-        body: bytes,
-        *,
-        content_type: str,
-        cache_control: str = "",
-        if_match: str | None = None,
-        tags: Mapping[str, str] | None = None,
-    ) -> str:
+    def write(self, name: str, content: Content, *, if_match: str | None = None) -> str:
         self._before("write", name)
-        etag = self.inner.write(
-            name,
-            body,
-            content_type=content_type,
-            cache_control=cache_control,
-            if_match=if_match,
-            tags=tags,
-        )
+        etag = self.inner.write(name, content, if_match=if_match)
         self._after(name)
         return etag
 

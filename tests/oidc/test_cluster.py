@@ -22,6 +22,7 @@ from tests.rig.fixtures import Planes
 from vestibule import errors
 from vestibule.adapters.clouds import publication
 from vestibule.adapters.clouds.objectstore.azure_blob import AzureBlobs
+from vestibule.adapters.clouds.objectstore.ports import Content
 from vestibule.adapters.cluster import kubeconfig
 from vestibule.apps.provision import cluster, keypair, rotation
 from vestibule.apps.provision.cluster import Account
@@ -152,7 +153,7 @@ def test_what_we_publish_verifies_what_the_cluster_signs(scene: Scene) -> None:
     assert (own.issuer, ours) == (scene.issuer, theirs)
 
     # a copy that lacks the key
-    scene.store.write(JWKS, documents.key_set([making.key(1)]), content_type="application/json")
+    scene.store.write(JWKS, Content(documents.key_set([making.key(1)]), "application/json"))
     code, broken = scene.check()
     assert code == 3
     assert (broken["issuer.same-keys"], broken["token.key"]) == ("fail", "fail")

@@ -18,6 +18,7 @@ from tests.oidc import making
 from vestibule import errors
 from vestibule.adapters import privatefiles
 from vestibule.adapters.clouds.objectstore.directory import Directory
+from vestibule.adapters.clouds.objectstore.ports import Content
 from vestibule.apps.provision import keypair
 from vestibule.core.pki import signer
 
@@ -242,7 +243,7 @@ def test_a_link_in_the_directory_leads_nowhere(tmp_path: Path) -> None:
         with pytest.raises(errors.Forbidden, match="symbolic link"):
             store.read(name)
         with pytest.raises(errors.Forbidden, match="symbolic link"):
-            store.write(name, b"x", content_type="")
+            store.write(name, Content(b"x"))
         with pytest.raises(errors.Forbidden, match="symbolic link"):
             store.remove(name)
     assert (outside / "jwks").read_text() == "secret"
@@ -257,7 +258,7 @@ def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_documents_can_be_read_by_a_web_server(tmp_path: Path) -> None:
-    Directory(tmp_path / "site").write("a/b", b"x", content_type="")
+    Directory(tmp_path / "site").write("a/b", Content(b"x"))
 
     assert modes(tmp_path) == {"site": 0o755, "site/a": 0o755, "site/a/b": 0o644}
 

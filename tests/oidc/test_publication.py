@@ -20,6 +20,7 @@ from vestibule import errors
 from vestibule.adapters.clouds import publication
 from vestibule.adapters.clouds.objectstore.azure_blob import AzureBlobs
 from vestibule.adapters.clouds.objectstore.directory import Directory
+from vestibule.adapters.clouds.objectstore.ports import Content
 from vestibule.core.oidc import documents
 
 ISSUER = "https://id.example.com/c1"
@@ -79,8 +80,8 @@ def test_what_was_served_as_octets_is_served_as_json(place: Place) -> None:
     if not place.keeps_types:
         return
     store = place.store()
-    store.write(JWKS, documents.key_set([making.key(0)]), content_type="application/octet-stream")
-    store.write(CONFIGURATION, documents.configuration(ISSUER), content_type="application/octet-stream")
+    store.write(JWKS, Content(documents.key_set([making.key(0)]), "application/octet-stream"))
+    store.write(CONFIGURATION, Content(documents.configuration(ISSUER), "application/octet-stream"))
 
     publication.publish(store, ISSUER, [making.key(0)])
     assert {store.read(name).content_type for name in (JWKS, CONFIGURATION)} == {  # type: ignore[union-attr]
@@ -128,7 +129,7 @@ def test_who_writes_without_end_is_told(tmp_path: Path) -> None:
 
     def intrude(verb: str, name: str) -> None:
         if verb == "write" and name == JWKS:
-            store.write(name, b'{"keys":[],"n":%d}' % next(number), content_type="")
+            store.write(name, Content(b'{"keys":[],"n":%d}' % next(number)))
 
     with pytest.raises(errors.Conflict, match="changed by somebody else"):
         publication.publish(Watched(store, intrude), ISSUER, [making.key(0)], pause=clock.pause)
@@ -145,7 +146,7 @@ def test_documents_of_another_issuer_are_left_alone(place: Place) -> None:
 
 def test_keys_of_nobody_are_taken_over_only_when_that_is_asked_for(tmp_path: Path) -> None:
     store = Directory(tmp_path)
-    store.write(JWKS, documents.key_set([making.key(1)]), content_type="")
+    store.write(JWKS, Content(documents.key_set([making.key(1)])))
 
     with pytest.raises(errors.InvalidInput, match="none of them ours"):
         publication.plan(store, ISSUER, [making.key(0)])

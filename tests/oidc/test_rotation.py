@@ -23,7 +23,7 @@ from tests.serving.authority import Authority
 from vestibule import errors
 from vestibule.adapters.clouds import publication
 from vestibule.adapters.clouds.objectstore.directory import Directory
-from vestibule.adapters.clouds.objectstore.ports import ObjectStore
+from vestibule.adapters.clouds.objectstore.ports import Content, ObjectStore
 from vestibule.apps.provision import keypair, rotation
 from vestibule.apps.provision.rotation import Setup
 from vestibule.core.oidc import rotation as stages
@@ -102,7 +102,7 @@ def test_cut_at_every_call_it_goes_on_and_never_leaves_a_signer_unpublished(
     clean = site.store.read(JWKS)
     assert clean is not None
     for cut in itertools.count(1):
-        site.store.write(JWKS, clean.body, content_type="")
+        site.store.write(JWKS, Content(clean.body))
         folder = tmp_path / f"rotation-{cut}"
         calls = itertools.count(1)
 

@@ -48,14 +48,7 @@ _WORDS = {
 
 @click.command(epilog=_EPILOG)
 @options.kubeconfig
-@click.option("-n", "--namespace", default="", help="Look at the pods of this namespace only.")
-@click.option(
-    "--webhook-configuration",
-    "configuration",
-    default="",
-    metavar="NAME",
-    help="The MutatingWebhookConfiguration that calls us, where it is not ours by name.",
-)
+@options.pods
 @click.option("--all", "everything", is_flag=True, help="List stale pods and those left out on purpose, too.")
 @click.option("--fix", "mend", is_flag=True, help="Evict those that a controller makes anew.")
 @click.option("--yes", is_flag=True, help="With --fix: do not ask.")
@@ -104,7 +97,7 @@ def command(
 
     settings = settingsfile.load(settings_file, over) if settings_file is not None else None
     question = audit.Question(live.access(kubeconfig, context), namespace, configuration, settings)
-    report = audit.look(question, over, _progress())
+    report = audit.look(question, over, printer.progress())
     if output == "table":
         _show(report, everything=everything)
     outcomes: list[Outcome] = []
@@ -192,10 +185,3 @@ def _print(report: Report, outcomes: list[Outcome], ended: str, *, everything: b
         "ended": ended,
     }
     click.echo(printer.json_text(told), nl=False)
-
-
-def _progress() -> Any:
-    """On a terminal every step on one line; elsewhere silence, so that logs stay readable."""
-    if not sys.stderr.isatty():
-        return lambda _: None
-    return lambda text: click.secho(f"… {text}", err=True, dim=True)

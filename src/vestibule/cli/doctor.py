@@ -12,7 +12,7 @@ import click
 
 from vestibule import errors
 from vestibule.cli import checks as shown
-from vestibule.cli import inputs, live, main, options
+from vestibule.cli import inputs, live, main, options, printer
 
 if TYPE_CHECKING:
     from vestibule.apps.doctor.question import Account, Given
@@ -74,14 +74,7 @@ def _clouds(given: tuple[str, ...]) -> tuple[str, ...]:
 @click.option(
     "--subject", default="", help="The subject that the cloud trusts; default: the ServiceAccount's own."
 )
-@click.option("-n", "--namespace", default="", help="Look at the pods of this namespace only.")
-@click.option(
-    "--webhook-configuration",
-    "configuration",
-    default="",
-    metavar="NAME",
-    help="The MutatingWebhookConfiguration that calls us, where it is not ours by name.",
-)
+@options.pods
 @click.option("--pods/--no-pods", default=True, show_default=True, help="Go through the pods of the cluster.")
 @options.output("table", "json")
 @options.settings
@@ -140,7 +133,7 @@ def command(
     )
     if question.account is not None and question.access is None and question.token is None:
         raise click.UsageError("--service-account needs a cluster: give --kubeconfig or --context")
-    checks = run.run(question, over, _progress())
+    checks = run.run(question, over, printer.progress())
     shown.show(checks, output)
     if any(check.status == "fail" for check in checks):
         sys.exit(main.EXIT_REFUSED)
@@ -156,10 +149,3 @@ def _account(text: str | None) -> Account | None:
     from vestibule.apps.doctor.question import Account as Made
 
     return None if text is None else Made(*inputs.account(text))
-
-
-def _progress() -> Any:
-    """On a terminal every step on one line; elsewhere silence, so that logs stay readable."""
-    if not sys.stderr.isatty():
-        return lambda _: None
-    return lambda text: click.secho(f"… {text}", err=True, dim=True)

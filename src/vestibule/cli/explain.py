@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,23 +28,11 @@ Exit code 3: at least one pod would be refused.
 @options.output("table", "json")
 @options.settings
 @options.cwii
-def command(
-    files: tuple[str, ...],
-    cluster: Path | None,
-    kubeconfig: Path | None,
-    context: str | None,
-    namespace: str,
-    output: str,
-    settings_file: Path | None,
-    mode: str | None,
-    **cwii: Any,
-) -> None:
+def command(output: str, **given: Any) -> None:
     """Say what each pod gets, from which annotation on which object, what is missing and what to do."""
     from vestibule.apps.offline import explain
 
-    injected = offline.decided(
-        files, cluster, kubeconfig, context, namespace, settings_file, options.overrides(mode, cwii)
-    )
+    injected = offline.decided(offline.asked(**given))
     explanations = explain.explain(injected)
     if output == "json":
         click.echo(printer.json_text(explain.as_json(explanations)), nl=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -30,23 +29,11 @@ Warnings go to standard error. Exit code 3: at least one pod would be refused.
 @options.output("yaml", "json", "patch", "diff")
 @options.settings
 @options.cwii
-def command(
-    files: tuple[str, ...],
-    cluster: Path | None,
-    kubeconfig: Path | None,
-    context: str | None,
-    namespace: str,
-    output: str,
-    settings_file: Path | None,
-    mode: str | None,
-    **cwii: Any,
-) -> None:
+def command(output: str, **given: Any) -> None:
     """Give the pods in manifests their identity, as the webhook would; comments and key order stay."""
     from vestibule.apps.offline import outputs
 
-    injected = offline.decided(
-        files, cluster, kubeconfig, context, namespace, settings_file, options.overrides(mode, cwii)
-    )
+    injected = offline.decided(offline.asked(**given))
     for result in injected.results:
         for finding in result.verdict.findings:
             if finding.severity == "warn":

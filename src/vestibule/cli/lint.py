@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -27,26 +26,15 @@ Exit code 3: at least one error; with --strict-warnings a warning will do.
 @click.option("--strict-warnings", is_flag=True, help="Exit with 3 for warnings too.")
 @options.settings
 @options.cwii
-def command(
-    files: tuple[str, ...],
-    cluster: Path | None,
-    kubeconfig: Path | None,
-    context: str | None,
-    namespace: str,
-    output: str,
-    strict_warnings: bool,
-    settings_file: Path | None,
-    mode: str | None,
-    **cwii: Any,
-) -> None:
+def command(output: str, strict_warnings: bool, **given: Any) -> None:
     """Find what is wrong with manifests before a cluster does: file, line, and what to do."""
     from vestibule.apps.lint import run, sarif
 
-    over = options.overrides(mode, cwii)
-    if settings_file is None:
-        over.setdefault("vocabularies", ("cwii", "azwi", "eks", "wif", "gke"))
-    read = offline.read(files, cluster, kubeconfig, context, settings_file, over)
-    findings = run.run(read.files, read.cluster, read.policy, namespace)
+    asked = offline.asked(**given)
+    if asked.settings_file is None:
+        asked.over.setdefault("vocabularies", ("cwii", "azwi", "eks", "wif", "gke"))
+    read = offline.read(asked)
+    findings = run.run(read.files, read.cluster, read.policy, asked.namespace)
     if output == "sarif":
         click.echo(printer.json_text(sarif.report(findings)), nl=False)
     elif output == "json":

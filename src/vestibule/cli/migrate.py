@@ -95,9 +95,9 @@ def command(
         from vestibule.apps.offline import documents
 
         read = documents.read(files, sys.stdin.buffer)
-        report = run.manifests(read, namespace or entity.DEFAULT_NAMESPACE, question, _progress())
+        report = run.manifests(read, namespace or entity.DEFAULT_NAMESPACE, question, printer.progress())
     else:
-        report = run.live(live.client(kubeconfig, context), namespace, question, _progress())
+        report = run.live(live.client(kubeconfig, context), namespace, question, printer.progress())
     if output == "json":
         click.echo(printer.json_text(_data(report)), nl=False)
     elif output == "settings":
@@ -106,12 +106,6 @@ def command(
         _show(report)
     if report.refused:
         sys.exit(main.EXIT_REFUSED)
-
-
-def _progress() -> Any:
-    if not sys.stderr.isatty():
-        return lambda _: None
-    return lambda text: click.secho(f"… {text}", err=True, dim=True)
 
 
 def _settings(report: Report) -> None:

@@ -86,6 +86,18 @@ One object asks for the webhook:
     help="With --aro: only objects whose label cluster.x-k8s.io/watch-filter has this value.",
 )
 @click.option(
+    "--aro-webhook",
+    default="",
+    metavar="SERVICE|URL",
+    help="With --aro: check these objects when they are written, at this Service or address.",
+)
+@click.option(
+    "--aro-webhook-addr",
+    default="0.0.0.0:9443",
+    show_default=True,
+    help="With --aro-webhook: where HTTPS is served.",
+)
+@click.option(
     "--azure-cloud",
     default="",
     metavar="NAME|FILE",
@@ -122,6 +134,8 @@ def command(
     hosted_namespaces: tuple[str, ...],
     aro: bool,
     aro_watch_filter: str,
+    aro_webhook: str,
+    aro_webhook_addr: str,
     azure_cloud: str,
     workers: int,
     resync: float,
@@ -146,6 +160,8 @@ def command(
         hosted_namespaces=hosted_namespaces,
         aro=aro,
         aro_filter=aro_watch_filter,
+        aro_webhook=aro_webhook,
+        aro_webhook_addr=aro_webhook_addr,
         azure_cloud=azure_cloud,
     )
     app.run(app.App(client, wanted), log_level, ready=_announce)

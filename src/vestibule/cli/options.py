@@ -83,6 +83,19 @@ def sandboxes(function: F) -> F:
     return files(cluster(kubeconfig(function)))
 
 
+def pods(function: F) -> F:
+    """``--namespace`` and ``--webhook-configuration`` of commands that go through the pods of a cluster."""
+    namespace = click.option("-n", "--namespace", default="", help="Look at the pods of this namespace only.")
+    configuration = click.option(
+        "--webhook-configuration",
+        "configuration",
+        default="",
+        metavar="NAME",
+        help="The MutatingWebhookConfiguration that calls us, where it is not ours by name.",
+    )
+    return namespace(configuration(function))
+
+
 def _cluster(about: str) -> Callable[[F], F]:
     return click.option("--cluster", type=click.Path(path_type=Path), help=about)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,6 +33,13 @@ def yaml_text(documents: Iterable[Any]) -> str:
         yaml.dump(document, Dumper=Dumper, sort_keys=False, width=110, allow_unicode=True)
         for document in documents
     )
+
+
+def progress() -> Callable[[str], None]:
+    """Tells of every step: a line of its own on a terminal; elsewhere silence, so that logs stay readable."""
+    if not sys.stderr.isatty():
+        return lambda _: None
+    return lambda text: click.secho(f"… {text}", err=True, dim=True)
 
 
 def diff(text: str) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from vestibule import errors
-from vestibule.adapters.clouds.objectstore.ports import ABSENT, ObjectStore, Stored
+from vestibule.adapters.clouds.objectstore.ports import ABSENT, Content, ObjectStore, Stored
 from vestibule.adapters.web import fetch as web
 from vestibule.core.doctor import visible
 from vestibule.core.doctor.reading import Reading
@@ -191,14 +191,8 @@ def refuse(issuer: str, keys: Sequence[PublicKey] | None) -> None:
 def _write(store: ObjectStore, change: Change, tags: Mapping[str, str] | None) -> None:
     if change.action == "keep":
         return
-    store.write(
-        change.name,
-        change.body,
-        content_type=documents.CONTENT_TYPE,
-        cache_control=documents.CACHE_CONTROL,
-        if_match=change.if_match,
-        tags=tags,
-    )
+    content = Content(change.body, documents.CONTENT_TYPE, documents.CACHE_CONTROL, tags or {})
+    store.write(change.name, content, if_match=change.if_match)
 
 
 def _change(name: str, there: Stored | None, body: bytes, *, same: bool) -> Change:

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, BinaryIO, Final, Literal, NamedTuple
 
 from vestibule.adapters.cluster import yamltree, yamlvalues
 from vestibule.adapters.cluster.yamltree import Node, Origin
@@ -21,6 +21,7 @@ from vestibule.errors import InvalidInput, Problem
 MAX_BYTES: Final = 4 * 1024 * 1024
 """One file; etcd takes objects of 1.5 MiB, a bundle of all CRDs of a large operator is about 2 MiB."""
 SUFFIXES: Final = (".yaml", ".yml", ".json")
+STDIN: Final = "-"
 
 Format = Literal["yaml", "json"]
 _START: Final = re.compile(r"---(?=[ \t\r\n]|$)")
@@ -55,6 +56,17 @@ class Document(NamedTuple):
             if node is not None and isinstance(step, int):
                 line = node.start.line
         return f"{self.file}:{self.line + line}"
+
+
+def named(source: str, stdin: BinaryIO) -> list[tuple[str, str]]:
+    """Name and text of every file behind what a user names: a file, a directory, or ``-``. Raises
+    InvalidInput."""
+    if source == STDIN:
+        return [("<stdin>", decoded("<stdin>", stdin.read(MAX_BYTES + 1)))]
+    path = Path(source)
+    if path.is_dir():
+        return [(str(file), read(file)) for file in files(path)]
+    return [(str(path), read(path))]
 
 
 def files(root: Path) -> list[Path]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from vestibule import errors
 from vestibule.adapters.cluster import yamltext
@@ -14,8 +13,6 @@ from vestibule.core.aro import admission, family
 from vestibule.core.aro.embedded import Object
 from vestibule.core.aro.family import Family
 from vestibule.core.aro.shelf import Shelf
-
-STDIN: Final = "-"
 
 
 class Read(NamedTuple):
@@ -61,7 +58,7 @@ def read(sources: Sequence[str], stdin: BinaryIO, namespace: str = "default") ->
     problems: list[errors.Problem] = []
     for source in sources:
         try:
-            for name, text in _texts(source, stdin):
+            for name, text in yamltext.named(source, stdin):
                 documents, wrong = yamltext.documents(name, text)
                 problems += wrong
                 for document in documents:
@@ -75,15 +72,6 @@ def read(sources: Sequence[str], stdin: BinaryIO, namespace: str = "default") ->
         want = "want a Cluster with AROCluster, AROControlPlane and AROMachinePool"
         raise errors.InvalidInput(errors.Problem(", ".join(sources), "", f"hold no ARO HCP cluster, {want}"))
     return found
-
-
-def _texts(source: str, stdin: BinaryIO) -> list[tuple[str, str]]:
-    if source == STDIN:
-        return [("<stdin>", yamltext.decoded("<stdin>", stdin.read(yamltext.MAX_BYTES + 1)))]
-    path = Path(source)
-    if path.is_dir():
-        return [(str(file), yamltext.read(file)) for file in yamltext.files(path)]
-    return [(str(path), yamltext.read(path))]
 
 
 def _objects(value: Any) -> list[Any]:

@@ -11,7 +11,6 @@ import copy
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from vestibule.adapters.cluster import yamltext, yamltree, yamlvalues
@@ -21,7 +20,6 @@ from vestibule.apps.offline import blocks, edits
 from vestibule.core.admission import apply, pointer
 from vestibule.errors import InvalidInput, Problem
 
-STDIN: Final = "-"
 Operation = Mapping[str, Any]
 
 
@@ -46,7 +44,7 @@ def read(sources: Sequence[str], stdin: BinaryIO) -> list[File]:
     problems: list[Problem] = []
     for source in sources:
         try:
-            for name, text in _texts(source, stdin):
+            for name, text in yamltext.named(source, stdin):
                 documents, wrong = yamltext.documents(name, text)
                 files.append(File(name, tuple(documents)))
                 problems.extend(wrong)
@@ -55,15 +53,6 @@ def read(sources: Sequence[str], stdin: BinaryIO) -> list[File]:
     if problems:
         raise InvalidInput(*problems)
     return files
-
-
-def _texts(source: str, stdin: BinaryIO) -> list[tuple[str, str]]:
-    if source == STDIN:
-        return [("<stdin>", yamltext.decoded("<stdin>", stdin.read(yamltext.MAX_BYTES + 1)))]
-    path = Path(source)
-    if path.is_dir():
-        return [(str(file), yamltext.read(file)) for file in yamltext.files(path)]
-    return [(str(path), yamltext.read(path))]
 
 
 def patched(document: Document, operations: Sequence[Operation]) -> Document:

@@ -19,11 +19,13 @@ from vestibule.adapters.cluster import calls
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.lease import Elector
 from vestibule.adapters.observe import logs
+from vestibule.adapters.observe.clusters import Clusters
 from vestibule.adapters.observe.reconciling import Reconciling
 from vestibule.adapters.serving.health import Health
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Server
 from vestibule.apps.operator import beside as besides
 from vestibule.apps.operator.aro import wiring as aro
+from vestibule.apps.operator.aro.doorway import Doorway, Place
 from vestibule.apps.operator.hosted import wiring as hosted
 from vestibule.apps.operator.runtime import difference, leader
 from vestibule.apps.operator.runtime.apply import Applier
@@ -69,6 +71,10 @@ class Options(NamedTuple):
     """Whether ARO HCP clusters are looked after."""
     aro_filter: str = ""
     """Value of their watch-filter label; empty: all."""
+    aro_webhook: str = ""
+    """The Service, or the address, at which the API server asks us about them; empty: it does not."""
+    aro_webhook_addr: str = "0.0.0.0:9443"
+    """Where we listen for that."""
     azure_cloud: str = ""
     """A file that describes another Azure than those that objects name."""
 
@@ -88,6 +94,9 @@ class App:
         self._now = now
         self.metrics = Reconciling()
         self._numbers = besides.Numbers(self.metrics)
+        self._aro_numbers = Clusters()
+        if options.aro:
+            self.metrics.beside(self._aro_numbers)
         self._elector = (
             Elector(client, options.namespace, options.lease, options.identity, retry_seconds=_RETRY_SECONDS)
             if options.lease
@@ -99,12 +108,19 @@ class App:
         self._clusters: aro.Wired | None = None
         self.metrics.writes = self._pen.writes
         self.metrics.leading = lambda: self._fence.leading
+        self._doorway = (
+            Doorway(client, self._pen, self._fence, _place(options), now)
+            if options.aro and options.aro_webhook
+            else None
+        )
         self.health = Health({"watches": self._deaf})
         self.server = Server(self._answer, tls=None, name="operator")
 
     def _deaf(self) -> str:
         """Who does not lead has nothing to listen to, and is ready to take over."""
         deaf = next((said for one in self._watches if (said := one.problem())), "")
+        if not deaf and self._doorway is not None:
+            deaf = self._doorway.problem()
         return deaf or (self._clusters.sight.problem() if self._clusters is not None else "")
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
@@ -123,17 +139,21 @@ class App:
         if ready is not None:
             ready(self)
         work = self.work() if self._elector is None else leader.lead(self._elector, self.work)
-        working = asyncio.create_task(work, name="work")
-        waiting = asyncio.create_task(stop.wait(), name="stop")
+        tasks: list[asyncio.Task[Any]] = [
+            asyncio.create_task(work, name="work"),
+            asyncio.create_task(stop.wait(), name="stop"),
+        ]
+        if self._doorway is not None:
+            tasks.append(asyncio.create_task(self._doorway.run(), name="door"))
         try:
-            await asyncio.wait([working, waiting], return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                working.result()
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
             self.health.draining = True
-            for task in (working, waiting):
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(working, waiting, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             if self._options.metrics_addr:
                 await self.server.drain(delay=0, grace=0.2)
             await self._client.close()
@@ -233,6 +253,7 @@ class App:
             events,
             self.metrics,
             self.metrics.show,
+            self._aro_numbers,
             self._now,
             cloud=options.azure_cloud,
             workers=options.workers,
@@ -322,6 +343,15 @@ class App:
             Watch(gvk.KATA_CONFIG, everybody, optional=True),
             Watch(gvk.OSC_WEBHOOK_CONFIG, everybody, optional=True),
         ]
+
+
+def _place(options: Options) -> Place:
+    """Where the API server asks about ARO objects. Raises InvalidSettings."""
+    address = text.address(options.aro_webhook_addr)
+    if address is None:
+        problem = errors.Problem("--aro-webhook-addr", "", f"is {options.aro_webhook_addr!r}")
+        raise errors.InvalidSettings(problem)
+    return Place(f"{options.lease or NAME}-aro", options.namespace, address, options.aro_webhook)
 
 
 def _owner(obj: Object) -> Iterable[str]:

@@ -6,9 +6,11 @@ recorded. A rerun observes anew, so what is done is no longer in its plan.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Protocol
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from vestibule import errors
 from vestibule.apps.provision import steps as plans
@@ -32,6 +34,48 @@ class Progress(Protocol):
 
     def failed(self, step: Step, error: Exception) -> None:
         """A step failed."""
+        ...
+
+
+class Silent:
+    """Nobody is told."""
+
+    def begun(self, step: Step) -> None:
+        """Nothing."""
+
+    def done(self, step: Step, number: int, total: int) -> None:
+        """Nothing."""
+
+    def failed(self, step: Step, error: Exception) -> None:
+        """Nothing; the error itself ends the command."""
+
+
+class How(NamedTuple):
+    """How a command is to be done."""
+
+    output: Path
+    progress: Progress = Silent()
+    dry: bool = False
+    """Make no call at all."""
+    look: bool = False
+    """Only read: plan, and write nothing."""
+    parallel: int = 4
+    verify: bool = True
+    """Fetch the issuer from its public address after publishing."""
+    pause: Callable[[float], None] = time.sleep
+
+
+class Planned(Protocol):
+    """A plan of any cloud."""
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """What to do."""
+        ...
+
+    @property
+    def known(self) -> plans.Results:
+        """Results of what existed before."""
         ...
 
 
@@ -88,6 +132,18 @@ def run(
     if failures:
         raise Failed(failures, len(finished), total)
     return results
+
+
+def run_plan(planned: Planned, perform: Perform, inventory: Inventory, how: How) -> plans.Results:
+    """Do a plan as the command is to be done. Raises Failed."""
+    return run(
+        planned.steps,
+        perform,
+        known=planned.known,
+        inventory=inventory,
+        progress=how.progress,
+        parallel=how.parallel,
+    )
 
 
 def _record(step: Step, inventory: Inventory | None) -> None:

@@ -51,6 +51,15 @@ class Step(NamedTuple):
         return f"{self.verb} {self.title}" + (f" ({self.why})" if self.why else "")
 
 
+class Plan(NamedTuple):
+    """What to do, and what is left alone but should be known."""
+
+    steps: tuple[Step, ...]
+    known: Results
+    """Results of what exists already, by the step that would have made it."""
+    remarks: tuple[str, ...] = ()
+
+
 def resolved(action: Any, results: Results) -> Any:
     """The action with every Ref replaced by its value."""
     return action._replace(

@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from vestibule.cli import options
-from vestibule.cli.azure import flags, shown
-from vestibule.cli.azure.commands import key_pair
+from vestibule.cli.provisioning import flags, runs
+from vestibule.cli.provisioning.keypair import key_pair
 
 __all__ = ["delete", "everything", "issuer", "key_pair", "roles"]
 
 if TYPE_CHECKING:
-    from vestibule.apps.provision.aws.commands import How
-    from vestibule.apps.provision.aws.plan import Wanted
-    from vestibule.apps.provision.credentials_requests import Found
+    from vestibule.apps.provision.aws.request import Wanted
 
 _REGION: Final = click.option("--region", default="", help="AWS region, as `eu-central-1`. Required.")
 _PRIVATE: Final = click.option(
@@ -30,13 +27,14 @@ _BOUNDARY: Final = click.option(
 _PROVIDER: Final = click.option(
     "--identity-provider-arn", "provider", default="", metavar="ARN", help="The IAM provider. Required."
 )
-_COMMON: Final = (
-    flags.DRY_RUN,
-    flags.PLAN,
-    flags.PARALLEL,
-    flags.OUTPUT_DIR,
-    options.output("text", "json"),
+_DRY_RUN: Final = click.option(
+    "--dry-run",
+    "dry",
+    is_flag=True,
+    help="Make no call: print the plan for an empty account, and write files for the aws command. "
+    "With delete: only read.",
 )
+_COMMON: Final = (_DRY_RUN, flags.PLAN, flags.parallel(), flags.OUTPUT_DIR, flags.OUTPUT)
 
 
 @click.command("create-identity-provider")
@@ -49,7 +47,7 @@ def issuer(**given: Any) -> None:
     from vestibule.apps.provision.aws import commands
 
     flags.required({"--name": given["name"], "--region": given["region"]})
-    _show(commands.issuer(_wanted(given), given["public_key"], _how(given)), given)
+    runs.show(commands.issuer(_wanted(given), given["public_key"], runs.how(given)), given)
 
 
 @click.command("create-iam-roles")
@@ -65,8 +63,9 @@ def roles(**given: Any) -> None:
             "--identity-provider-arn": given["provider"],
         }
     )
-    found = _requests(given)
-    _show(commands.roles(_wanted(given)._replace(requests=found.requests), _how(given)), given, found)
+    found = runs.requests(given, "aws")
+    wanted = _wanted(given)._replace(requests=found.requests)
+    runs.show(commands.roles(wanted, runs.how(given)), given, found)
 
 
 @click.command("create-all")
@@ -92,9 +91,9 @@ def everything(**given: Any) -> None:
             "--credentials-requests-dir": given["requests_dir"],
         }
     )
-    found = _requests(given)
+    found = runs.requests(given, "aws")
     wanted = _wanted(given)._replace(requests=found.requests)
-    _show(commands.everything(wanted, given["public_key"], _how(given)), given, found)
+    runs.show(commands.everything(wanted, given["public_key"], runs.how(given)), given, found)
 
 
 @click.command("delete")
@@ -104,11 +103,11 @@ def delete(**given: Any) -> None:
     from vestibule.apps.provision.aws import commands
 
     flags.required({"--name": given["name"], "--region": given["region"]})
-    _show(commands.delete(given["name"], given["region"], _how(given)), given)
+    runs.show(commands.delete(given["name"], given["region"], runs.how(given)), given)
 
 
 def _wanted(given: dict[str, Any]) -> Wanted:
-    from vestibule.apps.provision.aws.plan import Wanted as Made
+    from vestibule.apps.provision.aws.request import Wanted as Made
 
     return Made(
         given["name"],
@@ -116,35 +115,4 @@ def _wanted(given: dict[str, Any]) -> Wanted:
         private=given.get("private", False),
         boundary=given.get("boundary", ""),
         provider=given.get("provider", ""),
-    )
-
-
-def _requests(given: dict[str, Any]) -> Found:
-    from vestibule.apps.provision import credentials_requests
-
-    found = credentials_requests.load(given["requests_dir"], "aws", tech_preview=given["tech_preview"])
-    if given["output"] != "json":
-        shown.skipped(found.skipped)
-    return found
-
-
-def _how(given: dict[str, Any]) -> How:
-    from vestibule.apps.provision.aws.commands import How as Made
-
-    return Made(
-        given["output_dir"],
-        shown.Lines(),
-        dry=given["dry"],
-        look=given["look"],
-        parallel=given["parallel"],
-        verify=given.get("verify", True),
-    )
-
-
-def _show(report: Any, given: dict[str, Any], found: Found | None = None) -> None:
-    shown.report(
-        report,
-        given["output"],
-        planned=given["look"] or given["dry"],
-        skipped=found.skipped if found else (),
     )

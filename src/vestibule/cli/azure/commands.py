@@ -2,57 +2,37 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from vestibule.cli import options
-from vestibule.cli.azure import flags, shown
+from vestibule.cli.azure import flags
+from vestibule.cli.provisioning import flags as shared
+from vestibule.cli.provisioning import runs
+from vestibule.cli.provisioning.keypair import key_pair
+
+__all__ = ["delete", "everything", "identities", "issuer", "key_pair", "role"]
 
 if TYPE_CHECKING:
-    from vestibule.apps.provision.azure.commands import How
     from vestibule.apps.provision.azure.names import Names
     from vestibule.apps.provision.azure.request import Wanted
-    from vestibule.apps.provision.credentials_requests import Found
 
-_OUTPUT: Final = options.output("text", "json")
-_COMMON: Final = (flags.OUTPUT_DIR, flags.CLOUD, flags.PARALLEL, flags.PLAN, _OUTPUT)
-_ISSUER: Final = (flags.ACCOUNT, flags.CONTAINER, flags.PUBLIC_KEY, flags.MODE, flags.VERIFY)
+_COMMON: Final = (shared.OUTPUT_DIR, flags.CLOUD, flags.PARALLEL, shared.PLAN, shared.OUTPUT)
+_ISSUER: Final = (flags.ACCOUNT, flags.CONTAINER, shared.PUBLIC_KEY, flags.MODE, shared.VERIFY)
 _IDENTITIES: Final = (
-    flags.REQUESTS,
+    shared.REQUESTS,
     flags.INSTALLATION_GROUP,
     flags.DNS_GROUP,
     flags.NETWORK_GROUP,
-    flags.TECH_PREVIEW,
+    shared.TECH_PREVIEW,
     flags.PRESERVE,
     flags.PRUNE,
 )
 
 
-@click.command("create-key-pair")
-@flags.all_of(flags.OUTPUT_DIR, _OUTPUT)
-def key_pair(output_dir: Path, output: str) -> None:
-    """Make the keys that sign ServiceAccount tokens: 4096-bit RSA, private from birth.
-
-    A private key that exists is kept; its public half and the installer's copy are written if they are
-    missing.
-    """
-    from vestibule.apps.provision.azure.commands import Report
-    from vestibule.apps.provision.azure.plan import Plan
-    from vestibule.apps.provision.outputs import Output
-
-    files = Output(output_dir)
-    made = files.key_pair()
-    if not made and output != "json":
-        click.echo("the private key exists: kept", err=True)
-    shown.report(Report(Plan((), {}), "", tuple(files.written), done=True), output, planned=False)
-
-
 @click.command("create-oidc-issuer")
-@flags.all_of(
-    flags.NAME,
+@shared.all_of(
+    shared.NAME,
     flags.REGION,
     flags.SUBSCRIPTION,
     flags.TENANT,
@@ -72,12 +52,12 @@ def issuer(**given: Any) -> None:
 
     _require(given, "--name", "--region", "--subscription-id", "--tenant-id")
     wanted = _wanted(given)
-    _show(commands.issuer(wanted, given["public_key"], _how(given)), given)
+    runs.show(commands.issuer(wanted, given["public_key"], runs.how(given)), given)
 
 
 @click.command("create-managed-identities")
-@flags.all_of(
-    flags.NAME,
+@shared.all_of(
+    shared.NAME,
     flags.REGION,
     flags.SUBSCRIPTION,
     flags.ISSUER_URL,
@@ -92,14 +72,14 @@ def identities(**given: Any) -> None:
     from vestibule.apps.provision.azure import commands
 
     _require(given, "--name", "--region", "--subscription-id", "--issuer-url", "--credentials-requests-dir")
-    found = _requests(given)
+    found = runs.requests(given, "azure")
     wanted = _wanted(given)._replace(requests=found.requests)
-    _show(commands.identities(wanted, _how(given)), given, found)
+    runs.show(commands.identities(wanted, runs.how(given)), given, found)
 
 
 @click.command("create-all")
-@flags.all_of(
-    flags.NAME,
+@shared.all_of(
+    shared.NAME,
     flags.REGION,
     flags.SUBSCRIPTION,
     flags.TENANT,
@@ -116,14 +96,14 @@ def everything(**given: Any) -> None:
     from vestibule.apps.provision.azure import commands
 
     _require(given, "--name", "--region", "--subscription-id", "--tenant-id", "--credentials-requests-dir")
-    found = _requests(given)
+    found = runs.requests(given, "azure")
     wanted = _wanted(given)._replace(requests=found.requests)
-    _show(commands.everything(wanted, given["public_key"], _how(given)), given, found)
+    runs.show(commands.everything(wanted, given["public_key"], runs.how(given)), given, found)
 
 
 @click.command("delete")
-@flags.all_of(
-    flags.NAME,
+@shared.all_of(
+    shared.NAME,
     flags.REGION,
     flags.SUBSCRIPTION,
     flags.OIDC_GROUP,
@@ -157,12 +137,12 @@ def delete(**given: Any) -> None:
     ]
     if problems:
         raise InvalidInput(*problems)
-    _show(
+    runs.show(
         commands.delete(
             called,
             endpoints.of(given["cloud"]),
             given["subscription"],
-            _how(given),
+            runs.how(given),
             whole_group=given["whole_group"],
         ),
         given,
@@ -177,13 +157,13 @@ def delete(**given: Any) -> None:
     required=True,
     help="The command that is to be run.",
 )
-@flags.all_of(flags.NAME, flags.SUBSCRIPTION, flags.MODE)
+@shared.all_of(shared.NAME, flags.SUBSCRIPTION, flags.MODE)
 def role(command: str, name: str, subscription: str, mode: str) -> None:
     """Print the custom role that a run needs, and no more, as `az role definition create` takes it."""
     from vestibule.apps.provision.azure import rights
     from vestibule.cli import printer
 
-    flags.required({"--name": name, "--subscription-id": subscription})
+    shared.required({"--name": name, "--subscription-id": subscription})
     click.echo(printer.json_text(rights.role(command, name, subscription, mode)), nl=False)
 
 
@@ -194,7 +174,7 @@ def _require(given: dict[str, Any], *wanted: str) -> None:
         "--credentials-requests-dir": "requests_dir",
         "--issuer-url": "issuer_url",
     }
-    flags.required({flag: given[keys.get(flag, flag.removeprefix("--"))] for flag in wanted})
+    shared.required({flag: given[keys.get(flag, flag.removeprefix("--"))] for flag in wanted})
 
 
 def _names(given: dict[str, Any]) -> Names:
@@ -231,36 +211,4 @@ def _wanted(given: dict[str, Any]) -> Wanted:
         mode,
         preserve=given.get("preserve", False),
         prune=given.get("prune", False),
-    )
-
-
-def _requests(given: dict[str, Any]) -> Found:
-    from vestibule.apps.provision import credentials_requests
-
-    found = credentials_requests.load(given["requests_dir"], "azure", tech_preview=given["tech_preview"])
-    if given["output"] != "json":
-        shown.skipped(found.skipped)
-    return found
-
-
-def _how(given: dict[str, Any]) -> How:
-    from vestibule.apps.provision.azure.commands import How as Made
-
-    return Made(
-        given["output_dir"],
-        dry=given.get("dry", False),
-        look=given["look"],
-        parallel=given["parallel"],
-        verify=given.get("verify", True),
-        progress=shown.Lines(),
-        pause=time.sleep,
-    )
-
-
-def _show(report: Any, given: dict[str, Any], found: Found | None = None) -> None:
-    shown.report(
-        report,
-        given["output"],
-        planned=given["look"] or given.get("dry", False),
-        skipped=found.skipped if found else (),
     )

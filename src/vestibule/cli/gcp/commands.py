@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from vestibule.cli import options
-from vestibule.cli.azure import flags as shared
-from vestibule.cli.azure import shown
-from vestibule.cli.azure.commands import key_pair
 from vestibule.cli.gcp import flags
+from vestibule.cli.provisioning import flags as shared
+from vestibule.cli.provisioning import runs
+from vestibule.cli.provisioning.keypair import key_pair
 
 __all__ = ["accounts", "delete", "everything", "issuer", "key_pair", "pool"]
 
 if TYPE_CHECKING:
-    from vestibule.apps.provision.credentials_requests import Found
-    from vestibule.apps.provision.gcp.commands import How
+    from vestibule.adapters.clouds.gcp.endpoints import Endpoints
     from vestibule.apps.provision.gcp.request import Wanted
 
 _COMMON: Final = (
@@ -24,9 +22,9 @@ _COMMON: Final = (
     flags.ENDPOINTS,
     flags.DRY_RUN,
     shared.PLAN,
-    flags.PARALLEL,
+    shared.parallel(),
     shared.OUTPUT_DIR,
-    options.output("text", "json"),
+    shared.OUTPUT,
 )
 
 
@@ -37,7 +35,7 @@ def pool(**given: Any) -> None:
     from vestibule.apps.provision.gcp import commands
 
     _required(given)
-    _show(commands.pool(_wanted(given), _how(given)), given)
+    runs.show(commands.pool(_wanted(given), runs.how(given)), given)
 
 
 @click.command("create-workload-identity-provider")
@@ -59,7 +57,7 @@ def issuer(**given: Any) -> None:
     from vestibule.apps.provision.gcp import commands
 
     _required(given, **{"--workload-identity-pool": given["pool"]})
-    _show(commands.issuer(_wanted(given), given["public_key"], _how(given)), given)
+    runs.show(commands.issuer(_wanted(given), given["public_key"], runs.how(given)), given)
 
 
 @click.command("create-service-accounts")
@@ -84,8 +82,9 @@ def accounts(**given: Any) -> None:
             "--workload-identity-provider": given["provider"],
         },
     )
-    found = _requests(given)
-    _show(commands.accounts(_wanted(given)._replace(requests=found.requests), _how(given)), given, found)
+    found = runs.requests(given, "gcp")
+    wanted = _wanted(given)._replace(requests=found.requests)
+    runs.show(commands.accounts(wanted, runs.how(given)), given, found)
 
 
 @click.command("create-all")
@@ -105,9 +104,9 @@ def everything(**given: Any) -> None:
     from vestibule.apps.provision.gcp import commands
 
     _required(given, **{"--credentials-requests-dir": given["requests_dir"]})
-    found = _requests(given)
+    found = runs.requests(given, "gcp")
     wanted = _wanted(given)._replace(requests=found.requests)
-    _show(commands.everything(wanted, given["public_key"], _how(given)), given, found)
+    runs.show(commands.everything(wanted, given["public_key"], runs.how(given)), given, found)
 
 
 @click.command("delete")
@@ -125,15 +124,16 @@ def delete(**given: Any) -> None:
     known = (given["output_dir"] / inventory.FILE).exists()
     _required(given, **({} if known else {"--credentials-requests-dir": given["requests_dir"]}))
     # those of the tech preview as well: what was made for them should go
-    found = _requests({**given, "tech_preview": True}) if given["requests_dir"] else None
+    found = runs.requests({**given, "tech_preview": True}, "gcp") if given["requests_dir"] else None
     unwanted = Unwanted(
         given["name"],
         given["project"],
         given["universe"],
         requests=found.requests if found else (),
         roles=given["force"],
+        where=_where(given),
     )
-    _show(commands.delete(unwanted, _how(given)), given, found)
+    runs.show(commands.delete(unwanted, runs.how(given)), given, found)
 
 
 def _required(given: dict[str, Any], **more: object) -> None:
@@ -151,42 +151,13 @@ def _wanted(given: dict[str, Any]) -> Wanted:
         pool=given.get("pool", ""),
         provider=given.get("provider", ""),
         embedded=given.get("storage") == flags.EMBEDDED,
+        where=_where(given),
     )
 
 
-def _requests(given: dict[str, Any]) -> Found:
-    from vestibule.apps.provision import credentials_requests
-
-    found = credentials_requests.load(given["requests_dir"], "gcp", tech_preview=given["tech_preview"])
-    if given["output"] != "json":
-        shown.skipped(found.skipped)
-    return found
-
-
-def _how(given: dict[str, Any]) -> How:
+def _where(given: dict[str, Any]) -> Endpoints:
     from vestibule.adapters.clouds.gcp import endpoints
-    from vestibule.apps.provision.gcp.commands import How as Made
 
-    where = (
-        endpoints.from_file(given["endpoints"], given["universe"])
-        if given["endpoints"]
-        else endpoints.endpoints(given["universe"])
-    )
-    return Made(
-        given["output_dir"],
-        shown.Lines(),
-        dry=given["dry"],
-        look=given["look"],
-        parallel=given["parallel"],
-        verify=given.get("verify", True),
-        where=where,
-    )
-
-
-def _show(report: Any, given: dict[str, Any], found: Found | None = None) -> None:
-    shown.report(
-        report,
-        given["output"],
-        planned=given["look"] or given["dry"],
-        skipped=found.skipped if found else (),
-    )
+    if given["endpoints"]:
+        return endpoints.from_file(given["endpoints"], given["universe"])
+    return endpoints.endpoints(given["universe"])

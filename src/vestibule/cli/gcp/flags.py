@@ -53,6 +53,3 @@ DRY_RUN: Final = click.option(
     is_flag=True,
     help="Make no call: write scripts for gcloud and gsutil, and local files. With delete: only read.",
 )
-PARALLEL: Final = click.option(
-    "--parallel", type=click.IntRange(1, 32), default=4, show_default=True, help="Calls at a time."
-)

@@ -80,6 +80,7 @@ def _decide(obj: Object, cluster: Object | None, world: World) -> Pass:
             f"Waiting for infrastructure resources: {ready}/{total} ready",
         )
     made = Pass(
+        after=settled.after,
         annotations=subject.owned_annotation(obj, settled.owned),
         changes=settled.changes,
         desired=settled.desired,

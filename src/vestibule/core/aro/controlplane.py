@@ -166,7 +166,8 @@ def _applied(
     said.append(_cluster_ready(hcp, live))
     said += _auth(resources, settled, deferred)
     desired = next((one for one in wished if embedded.identity(one) == embedded.identity(hcp)), hcp)
-    kept = kubeconfigs.keep(obj, desired, name, world)
+    kept = kubeconfigs.keep(obj, desired, live, name, world)
+    said += [kept.condition] if kept.condition is not None else []
     up = readiness.of(live).ready and kept.there
     down = _why(said, kept, settled)
     said.append(conditions.yes(names.READY, "Ready") if up else down)
@@ -184,15 +185,29 @@ def _applied(
     news = up and not subject.holds(obj, names.READY)
     late = readiness.of(live).ready and not kept.there
     return Pass(
-        after=_SECRET_SECONDS if late else kept.after,
+        after=_SECRET_SECONDS if late else min(filter(None, (kept.after, settled.after)), default=None),
         annotations=subject.owned_annotation(obj, settled.owned),
         changes=(*settled.changes, *kept.changes),
         desired=settled.desired,
         deletions=settled.deletions,
         secrets=kept.secrets,
         status=state,
-        events=(Told("Ready", "the cluster is ready and its kubeconfig is there"),) if news else (),
+        events=(
+            *((Told("Ready", "the cluster is ready and its kubeconfig is there"),) if news else ()),
+            *_ending(obj, kept.condition),
+        ),
+        ends=kept.until,
     )
+
+
+def _ending(obj: Object, told: Condition | None) -> tuple[Told, ...]:
+    """A kubeconfig that ends soon is told when that begins."""
+    if told is None or told.status == "True":
+        return ()
+    known = conditions.find(embedded.value(obj, "status.conditions"), told.type)
+    if known is not None and known.get("reason") == told.reason:
+        return ()
+    return (Told(f"Kubeconfig{told.reason}", told.message, warning=True),)
 
 
 def mutated(hcp: Object, resources: list[Object], cluster: str, key: Key) -> list[Object]:
@@ -291,7 +306,7 @@ def _grouped(settled: engine.Settled) -> list[Condition]:
 def _retired(said: list[Condition]) -> list[str]:
     """Conditions whose cause is not in the spec any more."""
     told = {one.type for one in said}
-    ours = (names.KEY_READY, names.AUTH_READY, names.DELETING, *_BESIDE.values())
+    ours = (names.KEY_READY, names.AUTH_READY, names.KUBECONFIG_READY, names.DELETING, *_BESIDE.values())
     return [one for one in ours if one not in told]
 
 

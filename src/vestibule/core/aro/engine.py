@@ -9,12 +9,14 @@ in a resource's place and belongs to nobody.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from vestibule import errors
 from vestibule.core.aro import embedded, graph, names, readiness
 from vestibule.core.aro.embedded import Gvk, Identity, Object
 from vestibule.core.aro.world import Change, Listing, NoKind, Ref, World
+
+NOTED_SECONDS: Final = 15.0
 
 
 class Standing(NamedTuple):
@@ -70,6 +72,11 @@ class Settled(NamedTuple):
     def notes(self) -> list[str]:
         """What keeps resources from being applied."""
         return [f"{one}: {one.note}" for one in self.standings if one.note]
+
+    @property
+    def after(self) -> float | None:
+        """When to look again, where nobody tells that a kind came, or that somebody's object went."""
+        return NOTED_SECONDS if self.notes else None
 
     def resources(self) -> list[Object]:
         """``status.resources``."""

@@ -15,12 +15,17 @@ from typing import Any, Final, NamedTuple
 from vestibule.core.aro import embedded, engine, names, subject
 from vestibule.core.aro.embedded import Object
 from vestibule.core.aro.world import Change, Ref, World
+from vestibule.core.kinds import conditions
+from vestibule.core.kinds.conditions import Condition
+from vestibule.core.pki import authority
 
 KEY: Final = "value"
 _SOON: Final = 15 * 60.0
 """Seconds before its end at which a kubeconfig should have been replaced."""
 _RETRY: Final = 10.0
 _DAY: Final = 24 * 3600.0
+_SHARE: Final = 6
+"""The last part of its life in which a certificate should have been replaced: four hours of a day."""
 _CREDENTIALS: Final = "spec.operatorSpec.secrets"
 
 
@@ -66,10 +71,14 @@ class Kept(NamedTuple):
     after: float | None = None
     """Seconds until it should be looked at again."""
     problem: str = ""
+    until: datetime.datetime | None = None
+    """When its client certificate ends; None: it has none, or one that cannot be read."""
+    condition: Condition | None = None
+    """What is told about its end."""
 
 
-def keep(obj: Object, hcp: Object, cluster: str, world: World) -> Kept:
-    """Looks at the kubeconfig of a cluster; ``obj`` is its AROControlPlane."""
+def keep(obj: Object, hcp: Object, live: Object | None, cluster: str, world: World) -> Kept:
+    """Looks at the kubeconfig of a cluster; ``obj`` is its AROControlPlane, ``live`` the cluster as it is."""
     source, goal = declared(hcp, cluster), target(cluster)
     found = _secret(obj, source.secret, world)
     raw = _data(found, source.key)
@@ -89,10 +98,61 @@ def keep(obj: Object, hcp: Object, cluster: str, world: World) -> Kept:
         changes += _marked(found, cluster, world)
     else:
         secrets += _copied(obj, goal, raw, cluster, world)
-    authority = entry.get("certificate-authority-data")
-    if isinstance(authority, str) and authority:
-        secrets.append(_authority(obj, cluster, authority))
-    return Kept(there=True, secrets=tuple(secrets), changes=tuple(changes), after=_renewal(found, world))
+    trusted = entry.get("certificate-authority-data")
+    if isinstance(trusted, str) and trusted:
+        secrets.append(_authority(obj, cluster, trusted))
+    dates = _certificate(parsed)
+    condition, asking, soon = _ending(dates, live, world)
+    return Kept(
+        there=True,
+        secrets=tuple(secrets),
+        changes=(*changes, *asking),
+        after=min(filter(None, (_renewal(found, world), soon)), default=None),
+        until=dates.until if dates is not None else None,
+        condition=condition,
+    )
+
+
+def _certificate(parsed: Mapping[str, Any]) -> authority.Dates | None:
+    """When the client certificate of the current user counts."""
+    context = _named(parsed.get("contexts"), parsed.get("current-context"), "context") or {}
+    user = _named(parsed.get("users"), context.get("user"), "user") or {}
+    try:
+        text = base64.b64decode(str(user.get("client-certificate-data") or ""), validate=True)
+        return authority.dates(text.decode())
+    except ValueError:
+        return None
+
+
+def _ending(
+    dates: authority.Dates | None, live: Object | None, world: World
+) -> tuple[Condition | None, tuple[Change, ...], float | None]:
+    """What is told about the end of a certificate, how a new one is asked for, and when to look again.
+
+    Azure Service Operator looks at a cluster when its policy goes to ``skip`` or back, and at no other
+    annotation; so it goes there, and comes back as after a pause.
+    """
+    if dates is None:
+        return None, (), None
+    end = _moment(dates.until)
+    margin = max(_SOON, (dates.until - dates.since).total_seconds() / _SHARE)
+    left = (dates.until - world.now).total_seconds() - margin
+    if left > 0:
+        return conditions.yes(names.KUBECONFIG_READY, "Valid"), (), left if left < _DAY else None
+    over = dates.until <= world.now
+    reason, verb = ("Expired", "ended") if over else ("Expiring", "ends")
+    text = f"the client certificate of the kubeconfig {verb} at {end}; a new one was asked for"
+    told = conditions.no(names.KUBECONFIG_READY, reason, text)
+    annotations = subject.annotations_of(live or {})
+    held = annotations.get(names.RECONCILE_POLICY)
+    if live is None or held == names.SKIP or annotations.get(names.KUBECONFIG_ASKED) == end:
+        return told, (), _RETRY
+    said = {
+        names.KUBECONFIG_ASKED: end,
+        names.RECONCILE_POLICY: names.SKIP,
+        names.PREVIOUS_POLICY: held or "",
+    }
+    return told, (Change(engine.ref(live), {"metadata": {"annotations": said}}),), _RETRY
 
 
 def _secret(obj: Object, name: str, world: World) -> Object | None:
@@ -162,10 +222,10 @@ def _copied(obj: Object, goal: Place, raw: bytes, cluster: str, world: World) ->
     ]
 
 
-def _authority(obj: Object, cluster: str, authority: str) -> Object:
+def _authority(obj: Object, cluster: str, trusted: str) -> Object:
     """Cluster API expects a key beside the certificate; nobody but Azure has it."""
     placeholder = base64.b64encode(b"placeholder").decode()
-    return _made(obj, f"{cluster}-ca", cluster, {"tls.crt": authority, "tls.key": placeholder}, {})
+    return _made(obj, f"{cluster}-ca", cluster, {"tls.crt": trusted, "tls.key": placeholder}, {})
 
 
 def _made(obj: Object, name: str, cluster: str, data: Object, annotations: dict[str, str]) -> Object:

@@ -151,7 +151,7 @@ def _decide(obj: Object, around: Around, world: World) -> Pass:
     changed = _machine_pool(around.machine_pool, manager, state.counted if scaling else None)
     marked: dict[str, str | None] = {} if blocked else {names.BLOCK_MOVE: "true"}
     return Pass(
-        after=state.after,
+        after=settled.after or state.after,
         finalizer=None if held else True,
         annotations=marked | subject.owned_annotation(obj, settled.owned),
         changes=(*settled.changes, *changed),

@@ -173,3 +173,5 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     status: Object | None = None
     """The whole status; None: as it is."""
     events: tuple[Told, ...] = ()
+    ends: datetime.datetime | None = None
+    """When the kubeconfig of the cluster ends; not part of what is carried out."""

@@ -15,7 +15,7 @@ import msgspec
 from vestibule.core.kinds import gvk
 from vestibule.core.kinds.config import Settings
 from vestibule.core.kinds.gvk import Kind
-from vestibule.core.native import crds, hostedrights, install, kinds, rbac, sandboxes
+from vestibule.core.native import arocrds, arorights, crds, hostedrights, install, kinds, rbac, sandboxes
 from vestibule.core.oidc import discovery
 
 Object = dict[str, Any]
@@ -40,11 +40,13 @@ def objects(settings: Settings) -> list[Object]:
         crds.published_issuer(),
         *crds.sandboxes(),
         *([crds.hosted_webhook()] if settings.install.hosted else []),
+        *(arocrds.definitions() if settings.install.aro else []),
         _object("v1", "ServiceAccount", own, namespace, automountServiceAccountToken=False),
         *_bound("ClusterRole", "", cluster_rules(settings), subject),
         *_bound("Role", namespace, near_rules(settings), subject),
         *_bound("Role", "default", event_rules(), subject),
         *_hosted(settings, subject),
+        *(arorights.objects(_door(settings), own, subject) if settings.install.aro else []),
         _object("coordination.k8s.io/v1", "Lease", own, namespace),
         _deployment(settings),
     ]
@@ -56,6 +58,11 @@ def _hosted(settings: Settings, subject: Object) -> list[Object]:
     if not settings.install.hosted:
         return []
     return hostedrights.objects(f"{name(settings)}-hosted", subject, settings.install.hosted_namespaces)
+
+
+def _door(settings: Settings) -> str:
+    """Of what belongs to ARO HCP clusters: role, Service and registration."""
+    return f"{name(settings)}-aro"
 
 
 def cluster_rules(settings: Settings) -> list[Object]:
@@ -174,6 +181,12 @@ def _labelled(thing: Object, own: str) -> Object:
     return {**thing, "metadata": {**thing["metadata"], "labels": labels}}
 
 
+def _aro_port(settings: Settings) -> list[Object]:
+    if not settings.install.aro:
+        return []
+    return [{"name": "aro", "containerPort": arorights.PORT, "protocol": "TCP"}]
+
+
 def _deployment(settings: Settings) -> Object:
     own = name(settings)
     labels = {"app.kubernetes.io/name": own}
@@ -189,19 +202,22 @@ def _deployment(settings: Settings) -> Object:
             "--metrics-addr=0.0.0.0:8080",
             *(["--hosted"] if settings.install.hosted else []),
             *(f"--hosted-namespace={one}" for one in settings.install.hosted_namespaces),
+            *(["--aro", f"--aro-webhook={_door(settings)}"] if settings.install.aro else []),
         ],
         "env": [
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
             {"name": "VESTIBULE_IMAGE", "value": image},
         ],
-        "ports": [{"name": "metrics", "containerPort": 8080, "protocol": "TCP"}],
+        "ports": [{"name": "metrics", "containerPort": 8080, "protocol": "TCP"}, *_aro_port(settings)],
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "periodSeconds": 10},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 5},
         "resources": {
             "requests": {"cpu": "10m", "memory": "96Mi"},
             # hundreds of guests are hundreds of connections
-            "limits": {"memory": "512Mi" if settings.install.hosted else "256Mi"},
+            "limits": {"memory": "512Mi" if settings.install.hosted or settings.install.aro else "256Mi"},
         },
+        # TLS reads keys from files only, and the rest of the file system cannot be written
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - a size-limited emptyDir
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
@@ -211,6 +227,7 @@ def _deployment(settings: Settings) -> Object:
     pod = {
         "containers": [container],
         "automountServiceAccountToken": True,
+        "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}],
         "securityContext": {
             "runAsGroup": 65532,
             "runAsNonRoot": True,

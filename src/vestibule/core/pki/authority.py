@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from vestibule.core.pki.leaf import Pair, general_name, key_usage
+from vestibule.core.pki import parts
+from vestibule.core.pki.leaf import Pair
 
 SKEW: Final = datetime.timedelta(hours=1)
 """Certificates are valid from an hour ago: clocks differ, and "not yet valid" is an outage."""
@@ -31,9 +31,9 @@ def new_authority(name: str, *, now: datetime.datetime, life: datetime.timedelta
         ]
     )
     certificate = (
-        _builder(subject, subject, key.public_key(), serial, now, life)
+        _begun(subject, subject, key.public_key(), now, life, serial)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(key_usage(sign=False, sign_certificates=True), critical=True)
+        .add_extension(parts.key_usage(sign=False, sign_certificates=True), critical=True)
         .sign(key, hashes.SHA256())
     )
     return _pair(certificate, key)
@@ -51,11 +51,11 @@ def new_leaf(
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
     life = min(life, signer.not_valid_after_utc - now)
     certificate = (
-        _builder(subject, signer.subject, key.public_key(), x509.random_serial_number(), now, life)
+        _begun(subject, signer.subject, key.public_key(), now, life)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(key_usage(sign=True, sign_certificates=False), critical=True)
+        .add_extension(parts.key_usage(sign=True), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([general_name(name) for name in names]), critical=False)
+        .add_extension(parts.alternative(names), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()), critical=False
         )
@@ -83,23 +83,13 @@ def dates(certificate: str) -> Dates:
 
 def names(certificate: str) -> tuple[str, ...]:
     """The subject alternative names of the first certificate."""
-    parsed = x509.load_pem_x509_certificate(certificate.encode())
-    try:
-        listed = parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return ()
-    return tuple(str(name.value) for name in listed)
+    return parts.names(x509.load_pem_x509_certificate(certificate.encode()))
 
 
 def signed_by(leaf: str, authority: str) -> bool:
     """Whether the authority signed the leaf."""
-    parsed = x509.load_pem_x509_certificate(leaf.encode())
     signer = x509.load_pem_x509_certificate(authority.encode())
-    try:
-        parsed.verify_directly_issued_by(signer)
-    except (ValueError, TypeError, InvalidSignature):
-        return False
-    return True
+    return parts.issued_by(x509.load_pem_x509_certificate(leaf.encode()), signer)
 
 
 def split(bundle: str) -> list[str]:
@@ -107,35 +97,22 @@ def split(bundle: str) -> list[str]:
     if not bundle.strip():
         return []
     return [
-        certificate.public_bytes(serialization.Encoding.PEM).decode()
+        parts.certificate_text(certificate)
         for certificate in x509.load_pem_x509_certificates(bundle.encode())
     ]
 
 
-def _builder(
+def _begun(
     subject: x509.Name,
     issuer: x509.Name,
     key: ec.EllipticCurvePublicKey,
-    serial: int,
     now: datetime.datetime,
     life: datetime.timedelta,
+    serial: int | None = None,
 ) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(serial)
-        .not_valid_before(now - SKEW)
-        .not_valid_after(now + life)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-    )
+    made = parts.begun(subject, issuer, key, since=now - SKEW, until=now + life, serial=serial)
+    return made.add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
 
 
 def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
-    return Pair(
-        certificate.public_bytes(serialization.Encoding.PEM).decode(),
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        ).decode(),
-    )
+    return Pair(parts.certificate_text(certificate), parts.key_text(key))

@@ -16,13 +16,14 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from vestibule.core.pki.leaf import Pair, general_name
+from vestibule.core.pki import parts
+from vestibule.core.pki.leaf import Pair
 
 DAY: Final = datetime.timedelta(days=1)
 YEAR: Final = 365 * DAY
@@ -79,13 +80,13 @@ def _issue(signer: Pair, profile: Profile, now: datetime.datetime) -> Pair:
         else rsa.generate_private_key(_EXPONENT, 2048)
     )
     builder = (
-        x509.CertificateBuilder()
-        .subject_name(_subject(profile))
-        .issuer_name(authority.subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - profile.skew)
-        .not_valid_after(min(now + profile.life, authority.not_valid_after_utc))
+        parts.begun(
+            _subject(profile),
+            authority.subject,
+            key.public_key(),
+            since=now - profile.skew,
+            until=min(now + profile.life, authority.not_valid_after_utc),
+        )
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(profile), critical=True)
         .add_extension(x509.ExtendedKeyUsage([_USAGES[one] for one in profile.usages]), critical=False)
@@ -95,9 +96,8 @@ def _issue(signer: Pair, profile: Profile, now: datetime.datetime) -> Pair:
         )
     )
     if profile.names:
-        listed = x509.SubjectAlternativeName([general_name(name) for name in profile.names])
-        builder = builder.add_extension(listed, critical=False)
-    return Pair(_pem(builder.sign(signing_key, hashes.SHA256())), _private(key))
+        builder = builder.add_extension(parts.alternative(profile.names), critical=False)
+    return Pair(parts.certificate_text(builder.sign(signing_key, hashes.SHA256())), _private(key))
 
 
 def faults(kept: Pair, authority: str, profile: Profile, now: datetime.datetime) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def _faults(
         yield "it ends soon"
     if _said(certificate.subject) != _said(_subject(profile)):
         yield "its subject differs"
-    if _names(certificate) != {_plain(name) for name in profile.names}:
+    if {_plain(name) for name in parts.names(certificate)} != {_plain(name) for name in profile.names}:
         yield "its names differ"
     if _extended(certificate) != {_USAGES[one] for one in profile.usages}:
         yield "its extended usages differ"
@@ -158,13 +158,7 @@ def _key(text: str) -> Key | None:
 
 def _signed(certificate: x509.Certificate, authority: str) -> bool:
     signer = _certificate(authority)
-    if signer is None:
-        return False
-    try:
-        certificate.verify_directly_issued_by(signer)
-    except (ValueError, TypeError, InvalidSignature):
-        return False
-    return True
+    return signer is not None and parts.issued_by(certificate, signer)
 
 
 def _subject(profile: Profile) -> x509.Name:
@@ -175,14 +169,6 @@ def _subject(profile: Profile) -> x509.Name:
 
 def _said(subject: x509.Name) -> list[tuple[str, str]]:
     return sorted((one.oid.dotted_string, str(one.value)) for one in subject)
-
-
-def _names(certificate: x509.Certificate) -> set[str]:
-    try:
-        listed = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return set()
-    return {_plain(str(name.value)) for name in listed}
 
 
 def _plain(name: str) -> str:
@@ -214,30 +200,12 @@ def _is_authority(certificate: x509.Certificate) -> bool:
 
 
 def _key_usage(profile: Profile) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_encipherment=profile.key == "rsa-2048",
-        content_commitment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=False,
-        crl_sign=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _pem(certificate: x509.Certificate) -> str:
-    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+    return parts.key_usage(sign=True, encipher_keys=profile.key == "rsa-2048")
 
 
 def _private(key: Key) -> str:
-    form = (
-        serialization.PrivateFormat.TraditionalOpenSSL
-        if isinstance(key, rsa.RSAPrivateKey)
-        else serialization.PrivateFormat.PKCS8
-    )
-    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
+    form = serialization.PrivateFormat
+    return parts.key_text(key, form.TraditionalOpenSSL if isinstance(key, rsa.RSAPrivateKey) else form.PKCS8)
 
 
 def _public(key: CertificatePublicKeyTypes) -> bytes:

@@ -8,6 +8,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from vestibule.core.pki import parts
+
 BITS: Final = 4096
 _EXPONENT: Final = 65_537
 
@@ -41,12 +43,8 @@ def of(private: str) -> Signer:
 
 
 def _signer(key: rsa.RSAPrivateKey) -> Signer:
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.TraditionalOpenSSL,
-        serialization.NoEncryption(),
-    )
+    private = parts.key_text(key, serialization.PrivateFormat.TraditionalOpenSSL)
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    return Signer(private.decode(), public.decode())
+    return Signer(private, public.decode())

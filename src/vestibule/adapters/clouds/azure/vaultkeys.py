@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from vestibule.adapters.clouds.azure.endpoints import Endpoints
 from vestibule.adapters.clouds.azure.faults import CloudFault, told
@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 
 _ABSENT: Final = frozenset({"KeyNotFound", "ResourceNotFound", "NotFound"})
 _SECONDS: Final = 20
+
+
+class KeyVersion(NamedTuple):
+    """The current version of a key."""
+
+    version: str
+    created: float | None
+    """Seconds since the epoch, where the vault tells."""
 
 
 class VaultKeys:
@@ -29,7 +37,7 @@ class VaultKeys:
         }
         self._client = KeyVaultManagementClient(credential, subscription, **options)
 
-    def version(self, group: str, vault: str, key: str) -> str:
+    def version(self, group: str, vault: str, key: str) -> KeyVersion:
         """The current version of a key, which is made when there is none. Raises CloudFault, Forbidden,
         Unavailable."""
         try:
@@ -40,12 +48,12 @@ class VaultKeys:
         return self._made(group, vault, key)
 
     @told
-    def _current(self, group: str, vault: str, key: str) -> str:
+    def _current(self, group: str, vault: str, key: str) -> KeyVersion:
         """Reading the key."""
         return _version(self._client.keys.get(group, vault, key))
 
     @told
-    def _made(self, group: str, vault: str, key: str) -> str:
+    def _made(self, group: str, vault: str, key: str) -> KeyVersion:
         """Making the key."""
         from azure.mgmt.keyvault.models import KeyCreateParameters, KeyProperties
 
@@ -53,6 +61,9 @@ class VaultKeys:
         return _version(self._client.keys.create_if_not_exist(group, vault, key, wanted))
 
 
-def _version(key: Any) -> str:
+def _version(key: Any) -> KeyVersion:
     """The last part of the address of the key's version."""
-    return str(key.properties.key_uri_with_version or "").rstrip("/").rpartition("/")[2]
+    properties = key.properties
+    version = str(properties.key_uri_with_version or "").rstrip("/").rpartition("/")[2]
+    made = properties.attributes.created if properties.attributes is not None else None
+    return KeyVersion(version, float(made) if made is not None else None)

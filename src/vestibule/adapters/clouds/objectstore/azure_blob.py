@@ -7,11 +7,20 @@ address of the account is its own setting: behind a website, a CDN or a front do
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from vestibule import errors
-from vestibule.adapters.clouds.objectstore.ports import ABSENT, LARGEST, Stored, changed, checked, too_large
+from vestibule.adapters.clouds.objectstore.ports import (
+    ABSENT,
+    LARGEST,
+    Content,
+    Stored,
+    below,
+    changed,
+    checked,
+    too_large,
+)
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
@@ -70,7 +79,7 @@ class AzureBlobs:
     ) -> None:
         self._pause = pause
         self._account_url, self._container = account_url.rstrip("/"), container
-        self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        self._prefix = below(prefix)
         self._shared_key = shared_key
         self._options = {**_PLAIN, **options}
         if credential is None and (login or shared_key is None):
@@ -101,26 +110,19 @@ class AzureBlobs:
 
         return self._do(name, get, absent=lambda: None)
 
-    def write(
-        self,
-        name: str,
-        body: bytes,
-        *,
-        content_type: str,
-        cache_control: str = "",
-        if_match: str | None = None,
-        tags: Mapping[str, str] | None = None,
-    ) -> str:
+    def write(self, name: str, content: Content, *, if_match: str | None = None) -> str:
         """Put the blob, in one request; tags are index tags."""
         from azure.storage.blob import ContentSettings
 
         checked(name)
-        settings = ContentSettings(content_type=content_type, cache_control=cache_control or None)
-        more: dict[str, Any] = {"tags": dict(tags)} if tags else {}
+        settings = ContentSettings(
+            content_type=content.content_type, cache_control=content.cache_control or None
+        )
+        more: dict[str, Any] = {"tags": dict(content.tags)} if content.tags else {}
 
         def put(blob: BlobClient) -> str:
             answer = blob.upload_blob(
-                body,
+                content.body,
                 overwrite=if_match != ABSENT,
                 content_settings=settings,
                 **more,

@@ -14,12 +14,20 @@ import hashlib
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
 from vestibule import errors
-from vestibule.adapters.clouds.objectstore.ports import ABSENT, LARGEST, Stored, changed, checked, too_large
+from vestibule.adapters.clouds.objectstore.ports import (
+    ABSENT,
+    LARGEST,
+    Content,
+    Stored,
+    changed,
+    checked,
+    too_large,
+)
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -50,26 +58,17 @@ class Directory:
         except OSError as error:
             self._failed(error, name)
 
-    def write(
-        self,
-        name: str,
-        body: bytes,
-        *,
-        content_type: str,
-        cache_control: str = "",
-        if_match: str | None = None,
-        tags: Mapping[str, str] | None = None,
-    ) -> str:
+    def write(self, name: str, content: Content, *, if_match: str | None = None) -> str:
         """Replace the document at once; a directory keeps neither type nor tags."""
         checked(name)
         try:
             self._path.mkdir(self._folder_mode, parents=True, exist_ok=True)
             with self._root() as root, _parent(root, name, self._folder_mode) as (folder, last):
                 self._compare(folder, last, name, if_match)
-                self._replace(folder, last, body)
+                self._replace(folder, last, content.body)
         except OSError as error:
             self._failed(error, name)
-        return _etag(body)
+        return _etag(content.body)
 
     def remove(self, name: str, *, if_match: str | None = None) -> bool:
         """Remove the document; empty folders stay."""

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from vestibule import errors
-from vestibule.adapters.clouds.objectstore.ports import ABSENT, LARGEST, Stored, changed, checked, too_large
+from vestibule.adapters.clouds.objectstore.ports import (
+    ABSENT,
+    LARGEST,
+    Content,
+    Stored,
+    below,
+    changed,
+    checked,
+    too_large,
+)
 
 _SECONDS: Final = 30.0
 
@@ -19,7 +28,7 @@ class Gcs:
 
     def __init__(self, bucket: str, *, prefix: str = "", client: Any = None, **options: Any) -> None:
         self._name = bucket
-        self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        self._prefix = below(prefix)
         self._client = client if client is not None else _opened(bucket, options)
 
     @property
@@ -65,24 +74,17 @@ class Gcs:
             return None
         return found
 
-    def write(
-        self,
-        name: str,
-        body: bytes,
-        *,
-        content_type: str,
-        cache_control: str = "",
-        if_match: str | None = None,
-        tags: Mapping[str, str] | None = None,
-    ) -> str:
+    def write(self, name: str, content: Content, *, if_match: str | None = None) -> str:
         """Put the object, in one request."""
         checked(name)
         blob = self._client.bucket(self._name).blob(self._prefix + name)
-        blob.cache_control = cache_control or None
-        if tags:
-            blob.metadata = dict(tags)
+        blob.cache_control = content.cache_control or None
+        if content.tags:
+            blob.metadata = dict(content.tags)
         try:
-            blob.upload_from_string(body, content_type, timeout=_SECONDS, **_condition(if_match))
+            blob.upload_from_string(
+                content.body, content.content_type, timeout=_SECONDS, **_condition(if_match)
+            )
         except _failures() as error:
             self._failed(error, name)
         return str(blob.generation)

@@ -19,6 +19,16 @@ LARGEST: Final = 1024 * 1024
 _NAME: Final = re.compile(r"[A-Za-z0-9._~-]{1,200}(/[A-Za-z0-9._~-]{1,200}){0,20}", re.ASCII)
 
 
+class Content(NamedTuple):
+    """One document as it should be kept."""
+
+    body: bytes
+    content_type: str = ""
+    cache_control: str = ""
+    """Empty: the place says what it usually does."""
+    tags: Mapping[str, str] = {}
+
+
 class Stored(NamedTuple):
     """One document as it is kept."""
 
@@ -46,16 +56,7 @@ class ObjectStore(Protocol):
         """The document; None when there is none of that name. Raises InvalidInput when it is too large."""
         ...
 
-    def write(
-        self,
-        name: str,
-        body: bytes,
-        *,
-        content_type: str,
-        cache_control: str = "",
-        if_match: str | None = None,
-        tags: Mapping[str, str] | None = None,
-    ) -> str:
+    def write(self, name: str, content: Content, *, if_match: str | None = None) -> str:
         """Keep the document, all of it or nothing; its ETag. Raises Conflict when the precondition fails."""
         ...
 
@@ -71,6 +72,12 @@ def checked(name: str) -> str:
             errors.Problem("object", name, "is no name of a document, want a relative path without ..")
         )
     return name
+
+
+def below(prefix: str) -> str:
+    """What stands before every name, whatever slashes the prefix has; empty without one."""
+    bare = prefix.strip("/")
+    return f"{bare}/" if bare else ""
 
 
 def changed(where: str, name: str) -> errors.Conflict:

@@ -7,7 +7,16 @@ from typing import Any, Final, NoReturn
 from urllib.parse import urlencode
 
 from vestibule import errors
-from vestibule.adapters.clouds.objectstore.ports import ABSENT, LARGEST, Stored, changed, checked, too_large
+from vestibule.adapters.clouds.objectstore.ports import (
+    ABSENT,
+    LARGEST,
+    Content,
+    Stored,
+    below,
+    changed,
+    checked,
+    too_large,
+)
 
 _CONFLICTS: Final = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
 _REFUSED: Final = (
@@ -29,7 +38,7 @@ class S3:
 
     def __init__(self, bucket: str, *, prefix: str = "", client: Any = None, **options: Any) -> None:
         self._bucket = bucket
-        self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        self._prefix = below(prefix)
         self._client = client if client is not None else _opened(options)
 
     @property
@@ -53,30 +62,25 @@ class S3:
         kept = (str(answer.get(header, "")) for header in ("ETag", "ContentType", "CacheControl"))
         return Stored(body, *kept)
 
-    def write(
-        self,
-        name: str,
-        body: bytes,
-        *,
-        content_type: str,
-        cache_control: str = "",
-        if_match: str | None = None,
-        tags: Mapping[str, str] | None = None,
-    ) -> str:
+    def write(self, name: str, content: Content, *, if_match: str | None = None) -> str:
         """Put the object, in one request."""
         checked(name)
         more: dict[str, Any] = {}
-        if cache_control:
-            more["CacheControl"] = cache_control
-        if tags:
-            more["Tagging"] = urlencode(tags)
+        if content.cache_control:
+            more["CacheControl"] = content.cache_control
+        if content.tags:
+            more["Tagging"] = urlencode(content.tags)
         if if_match == ABSENT:
             more["IfNoneMatch"] = "*"
         elif if_match is not None:
             more["IfMatch"] = if_match
         try:
             answer = self._client.put_object(
-                Bucket=self._bucket, Key=self._prefix + name, Body=body, ContentType=content_type, **more
+                Bucket=self._bucket,
+                Key=self._prefix + name,
+                Body=content.body,
+                ContentType=content.content_type,
+                **more,
             )
         except _failures() as error:
             if if_match and _code(error) in _NO_KEY:

@@ -115,7 +115,11 @@ class Performer:
             if same and not difference.first(one, _comparable(live, one)):
                 return False
         call = calls.apply(kind, one, field_manager=names.MANAGER, force=True)
-        answer = await self._pen.send(call, kind, f"applying {kind.kind} {namespace}/{name}")
+        try:
+            answer = await self._pen.send(call, kind, f"applying {kind.kind} {namespace}/{name}")
+        except errors.NotFound:
+            self._discovery.forget(kind)  # its definition may have gone: the next look asks
+            raise
         after = self._noted(kind, answer.body)
         if len(self._applied) >= _REMEMBERED:
             self._applied.clear()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from vestibule import errors
+from vestibule.adapters.observe.clusters import Clusters
 from vestibule.apps.operator.aro.perform import Performer
 from vestibule.apps.operator.aro.sight import Sight
 from vestibule.apps.operator.aro.view import Sources, View
@@ -43,6 +44,8 @@ class Parts(NamedTuple):
     now: Callable[[], datetime.datetime]
     told: Callable[[str, str, list[Object]], None]
     """Kind, key and conditions, for metrics."""
+    shown: Clusters
+    """The metrics of these kinds."""
 
 
 class Reconciler:
@@ -61,11 +64,14 @@ class Reconciler:
         """See Controller."""
         namespace, _, name = key.partition("/")
         made = Pass()
+        first: Object | None = None
         for _ in range(_STEPS):
             obj = self._sight.get(self._kind, namespace, name)
             if obj is None:
                 self._parts.told(self._kind.kind, key, [])
+                self._parts.shown.forget(self._kind.kind, key)
                 return Done(forget=True)
+            first = first or obj
             view = View(self._parts.sources, self._parts.now())
             made = await self._decided(obj, view)
             try:
@@ -75,7 +81,7 @@ class Reconciler:
                 return Again(_CONFLICT_SECONDS, str(error))  # the watch tells what was written in between
             except errors.NotFound:
                 break  # it went with our last write, or somebody was faster; the watch tells
-        self._tell_conditions(key, namespace, name)
+        self._show(key, first or {}, self._sight.get(self._kind, namespace, name), made)
         return _result(made)
 
     async def _decided(self, obj: Object, view: View) -> Pass:
@@ -113,10 +119,13 @@ class Reconciler:
         told = subject.failed(base, view, "ApplyFailed", str(error))
         await self._parts.performer.outside(self._kind, obj, Pass(status=told.status))
 
-    def _tell_conditions(self, key: str, namespace: str, name: str) -> None:
-        obj = self._sight.get(self._kind, namespace, name)
-        conditions = ((obj or {}).get("status") or {}).get("conditions") or []
-        self._parts.told(self._kind.kind, key, conditions)
+    def _show(self, key: str, before: Object, after: Object | None, made: Pass) -> None:
+        if after is None:
+            return
+        self._parts.told(self._kind.kind, key, (after.get("status") or {}).get("conditions") or [])
+        self._parts.shown.looked(key, before, after, self._parts.now())
+        if made.ends is not None:
+            self._parts.shown.ends(key, made.ends)
 
 
 def _result(made: Pass) -> Result:

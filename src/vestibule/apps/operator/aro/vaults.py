@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
+import logging
 import time
 from collections.abc import Callable
 from typing import Any, Final
+
+import msgspec
 
 from vestibule import errors
 from vestibule.adapters.clouds.azure import clusteridentity, endpoints
 from vestibule.adapters.clouds.azure.endpoints import Endpoints
 from vestibule.adapters.clouds.azure.faults import CloudFault
-from vestibule.adapters.clouds.azure.vaultkeys import VaultKeys
+from vestibule.adapters.clouds.azure.vaultkeys import KeyVersion, VaultKeys
 from vestibule.adapters.cluster import pages
 from vestibule.adapters.cluster.client import Client
 from vestibule.core.aro import embedded, names
 from vestibule.core.aro.world import KeyQuestion
 from vestibule.core.native import kinds
 
-_BELIEVED: Final = 600.0
-"""Seconds; a key that is rotated in its vault is followed within this time."""
 _PATIENCE: Final = 45.0
 _CLOUDS: Final = {"": "AzurePublicCloud", "AzureUSGovernmentCloud": "AzureUSGovernment"}
 
@@ -28,12 +30,25 @@ _CLOUDS: Final = {"": "AzurePublicCloud", "AzureUSGovernmentCloud": "AzureUSGove
 class Vaults:
     """Fulfils Keys. The SDK is loaded by the first question."""
 
-    def __init__(self, client: Client, cloud: str = "", clock: Callable[[], float] = time.monotonic) -> None:
-        """``cloud``: a file that describes another Azure, in the place of all of them."""
+    def __init__(
+        self,
+        client: Client,
+        cloud: str,
+        believed: float,
+        created: dict[tuple[str, str], float],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``cloud``: a file that describes another Azure, in the place of all of them. ``believed``: seconds
+        for which an answer counts; a key that is rotated in its vault is followed at the look after that.
+        ``created``: where it is noted when the current version of a key was made."""
+        self._created = created
         self._client = client
         self._cloud = cloud
+        self._believed = believed
         self._clock = clock
         self._known: dict[KeyQuestion, tuple[float, str]] = {}
+        self._clients: dict[tuple[str, str, str], tuple[str, VaultKeys]] = {}
+        """By identity, subscription and environment, with a digest of what they log in with."""
 
     async def version(self, question: KeyQuestion) -> str:
         """See Keys."""
@@ -49,11 +64,13 @@ class Vaults:
         secret = await self._secret(spec, question.identity.namespace)
         try:
             async with asyncio.timeout(_PATIENCE):
-                version = await asyncio.to_thread(self._asked, question, spec, secret)
+                found = await asyncio.to_thread(self._asked, question, spec, secret)
         except TimeoutError:
             raise errors.Unavailable(f"no answer about {question} in {_PATIENCE:g} s") from None
-        self._known[question] = (self._clock() + _BELIEVED, version)
-        return version
+        self._known[question] = (self._clock() + self._believed, found.version)
+        if found.created is not None:
+            self._created[question.vault, question.key] = found.created
+        return found.version
 
     async def _secret(self, spec: dict[str, Any], namespace: str) -> dict[str, str]:
         name = str(embedded.value(spec, "clientSecret.name") or "")
@@ -65,17 +82,28 @@ class Vaults:
             raise errors.NotFound(f"Secret {where}/{name} of the AzureClusterIdentity does not exist")
         return {key: base64.b64decode(value).decode() for key, value in (found.get("data") or {}).items()}
 
-    def _asked(self, question: KeyQuestion, spec: dict[str, Any], secret: dict[str, str]) -> str:
-        cloud = self._endpoints(question.environment)
-        made = clusteridentity.credential(spec, secret, cloud)
+    def _asked(self, question: KeyQuestion, spec: dict[str, Any], secret: dict[str, str]) -> KeyVersion:
         try:
-            keys = VaultKeys(made, question.subscription, cloud)
+            keys = self._client_of(question, spec, secret)
             return keys.version(question.resource_group, question.vault, question.key)
         except CloudFault as fault:
             kind = errors.Forbidden if fault.status in (401, 403) else errors.Unavailable
             raise kind(str(fault)) from fault
         except errors.InvalidInput as error:
             raise errors.Forbidden(str(error)) from error
+
+    def _client_of(self, question: KeyQuestion, spec: dict[str, Any], secret: dict[str, str]) -> VaultKeys:
+        """A client that is logged in; the one of before, while nothing about the login changed."""
+        who = (str(question.identity), question.subscription, question.environment)
+        digest = hashlib.sha256(msgspec.json.encode((spec, secret), order="sorted")).hexdigest()
+        known = self._clients.get(who)
+        if known is not None and known[0] == digest:
+            return known[1]
+        logging.getLogger("azure").setLevel(logging.WARNING)  # the SDK tells of every call
+        cloud = self._endpoints(question.environment)
+        made = VaultKeys(clusteridentity.credential(spec, secret, cloud), question.subscription, cloud)
+        self._clients[who] = (digest, made)
+        return made
 
     def _endpoints(self, environment: str) -> Endpoints:
         return endpoints.of(self._cloud or _CLOUDS.get(environment, environment))

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.discovery import Discovery
+from vestibule.adapters.observe.clusters import Clusters
 from vestibule.apps.operator.aro.perform import Performer
 from vestibule.apps.operator.aro.reconciler import Decide, Parts, Reconciler
 from vestibule.apps.operator.aro.sight import Sight
@@ -39,6 +40,7 @@ class Given(NamedTuple):
     events: Events
     numbers: Numbers
     told: Callable[[str, str, list[Object]], None]
+    shown: Clusters
     now: Callable[[], datetime.datetime]
     keys: Keys
     workloads: Workloads
@@ -63,7 +65,7 @@ class Wired:
         self.sight = Sight(given.client, discovery, self._tell)
         sources = Sources(given.client, discovery, self.sight, given.keys, given.workloads, self._inside)
         performer = Performer(given.client, given.pen, self.sight, discovery)
-        parts = Parts(sources, performer, given.events, given.now, given.told)
+        parts = Parts(sources, performer, given.events, given.now, given.told, given.shown)
         self.controllers = [
             Controller(
                 kind.kind.lower(),
@@ -160,6 +162,7 @@ def wire(
     events: Events,
     numbers: Numbers,
     told: Callable[[str, str, list[Object]], None],
+    shown: Clusters,
     now: Callable[[], datetime.datetime],
     *,
     cloud: str,
@@ -175,8 +178,9 @@ def wire(
         events,
         numbers,
         told,
+        shown,
         now,
-        Vaults(client, cloud),
+        Vaults(client, cloud, resync * 0.9, shown.keys),
         nodes,
         workers,
         resync,

@@ -15,10 +15,12 @@ from vestibule.core.aro import embedded, kubeconfigs
 from vestibule.core.aro.world import Node, NodesQuestion
 from vestibule.core.native import kinds
 
-_BELIEVED: Final = 4.0
-"""Seconds an answer is believed: several looks follow each other when a pool changes."""
+_BELIEVED: Final = 0.5
+"""Seconds an answer is believed, unless there are no nodes: looks follow each other when a pool changes."""
 _AWAY: Final = 10.0
 """Seconds in which a cluster that did not answer is not asked again."""
+
+_REMEMBERED: Final = 1000
 
 
 class Nodes:
@@ -35,17 +37,23 @@ class Nodes:
         until, found = self._known.get(question, (0.0, None))
         if until > self._clock():
             return found
-        found = await self._asked(question)
-        self._known[question] = (self._clock() + (_AWAY if found is None else _BELIEVED), found)
+        text = await self._kubeconfig(question)
+        found = await self._asked(question, text) if text else None
+        pause = _AWAY if text and found is None else _BELIEVED if found else 0.0
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[question] = (self._clock() + pause, found)
         return found
 
-    async def _asked(self, question: NodesQuestion) -> Sequence[Node] | None:
+    async def _kubeconfig(self, question: NodesQuestion) -> str:
+        """As it stands in the Secret; empty when there is none yet."""
         cluster = question.cluster
         place = kubeconfigs.target(cluster.name)
         secret = await pages.one(self._client, kinds.SECRET, cluster.namespace, place.secret)
-        text = (secret or {}).get("data", {}).get(place.key)
-        if not text:
-            return None
+        return str((secret or {}).get("data", {}).get(place.key) or "")
+
+    async def _asked(self, question: NodesQuestion, text: str) -> Sequence[Node] | None:
+        cluster = question.cluster
         try:
             decoded = base64.b64decode(text).decode()
             client = await self._guests.client(f"{cluster.namespace}/{cluster.name}", decoded)

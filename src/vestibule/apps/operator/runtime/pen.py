@@ -48,9 +48,7 @@ class Deposed(errors.Unavailable):
 class Pen:
     """Writes to one cluster."""
 
-    def __init__(
-        self, to: Client, fence: Fence, writes: Counter[tuple[str, str, str]] | None = None
-    ) -> None:
+    def __init__(self, to: Client, fence: Fence, writes: Counter[tuple[str, str, str]] | None = None) -> None:
         """``writes``: where others count theirs, too."""
         self._client = to
         self._fence = fence

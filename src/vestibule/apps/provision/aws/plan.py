@@ -1,4 +1,4 @@
-"""What is wanted on AWS, what exists, and the steps between. Pure but for ``observe``, which only reads.
+"""The steps between what is wanted on AWS and what exists. Pure: no call, no file.
 
 A bucket or a role that exists and does not bear our tag is refused, never taken over. Trust and permissions
 of a role are written when they differ, and not else.
@@ -7,144 +7,14 @@ of a role are written when they differ, and not else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
 
-from vestibule.adapters.clouds.aws import distributions
-from vestibule.adapters.clouds.aws.account import Account, Bucket, Provider, Role
-from vestibule.adapters.clouds.aws.distributions import Distribution
-from vestibule.apps.provision.aws import names
-from vestibule.apps.provision.steps import Ref, Resource, Step, Value, Verb
+from vestibule.adapters.clouds.aws.account import Role
+from vestibule.apps.provision.aws import actions, names
+from vestibule.apps.provision.aws.observed import Observed
+from vestibule.apps.provision.aws.request import Wanted
+from vestibule.apps.provision.steps import Plan, Ref, Resource, Step, Value, Verb
 from vestibule.core.kinds.credentials import CredentialsRequest
 from vestibule.errors import InvalidInput, Problem
-
-
-class Wanted(NamedTuple):
-    """Everything that one run wants."""
-
-    name: str
-    region: str
-    private: bool = False
-    boundary: str = ""
-    provider: str = ""
-    """ARN of the provider, where it exists already."""
-    requests: tuple[CredentialsRequest, ...] = ()
-
-
-class Observed(NamedTuple):
-    """The account as it was a moment ago."""
-
-    bucket: Bucket | None = None
-    policy: Mapping[str, Any] | None = None
-    distribution: Distribution | None = None
-    provider: Provider | None = None
-    roles: Mapping[str, Role] = {}
-
-
-class CreateBucket(NamedTuple):
-    """Create the bucket."""
-
-    name: str
-    constraint: str | None
-    tags: Mapping[str, str]
-
-
-class OpenBucket(NamedTuple):
-    """Let everybody read it."""
-
-    name: str
-    policy: Mapping[str, Any]
-
-
-class CreateDistribution(NamedTuple):
-    """Put a distribution before a bucket that nobody else can read."""
-
-    bucket: str
-    origin: str
-    tags: Mapping[str, str]
-
-
-class Publish(NamedTuple):
-    """Publish discovery document and keys."""
-
-    bucket: str
-    issuer: Value
-    tags: Mapping[str, str]
-
-
-class CreateProvider(NamedTuple):
-    """Let IAM trust the issuer."""
-
-    issuer: Value
-    tags: Mapping[str, str]
-
-
-class AddClients(NamedTuple):
-    """Let IAM take the audiences that are missing."""
-
-    arn: str
-    clients: tuple[str, ...]
-
-
-class PutRole(NamedTuple):
-    """Create a role, or write who may take it."""
-
-    name: str
-    exists: bool
-    provider: Value
-    request: CredentialsRequest
-    boundary: str
-    tags: Mapping[str, str]
-
-
-class Permit(NamedTuple):
-    """Write what a role may do."""
-
-    name: str
-    policy: Mapping[str, Any]
-
-
-class WriteSecret(NamedTuple):
-    """Write the manifest of a Secret."""
-
-    request: CredentialsRequest
-    role: Value
-
-
-class Plan(NamedTuple):
-    """What to do, and what is known already."""
-
-    steps: tuple[Step, ...]
-    known: Mapping[str, Mapping[str, str]]
-    remarks: tuple[str, ...] = ()
-
-
-def observe_issuer(account: Account, wanted: Wanted) -> Observed:
-    """Bucket, distribution, provider."""
-    name = names.bucket(wanted.name)
-    bucket = account.bucket(name)
-    found = None
-    if wanted.private:
-        found = next(
-            (one for one in distributions.listed(account) if names.ours(one.tags, wanted.name)), None
-        )
-    url = (
-        f"https://{found.domain}"
-        if found
-        else ""
-        if wanted.private
-        else names.issuer(wanted.name, wanted.region)
-    )
-    provider = next((one for one in account.providers() if f"https://{one.url}" == url), None)
-    return Observed(bucket, account.bucket_policy(name) if bucket else None, found, provider)
-
-
-def observe_roles(account: Account, wanted: Wanted, parallel: int) -> Observed:
-    """The roles of the requests."""
-    asked = [names.role(wanted.name, request) for request in wanted.requests]
-    with ThreadPoolExecutor(parallel, thread_name_prefix="observe") as pool:
-        found = pool.map(account.role, asked)
-    return Observed(roles={role.name: role for role in found if role is not None})
 
 
 def issuer(wanted: Wanted, found: Observed) -> Plan:
@@ -158,7 +28,7 @@ def issuer(wanted: Wanted, found: Observed) -> Plan:
     steps: list[Step] = []
     known: dict[str, Mapping[str, str]] = {}
     if found.bucket is None or begun:
-        create = CreateBucket(bucket, names.constraint(wanted.region), tags)
+        create = actions.CreateBucket(bucket, names.constraint(wanted.region), tags)
         steps.append(Step("bucket", "create", f"bucket {bucket}", create, (), Resource("bucket", bucket)))
     address: Value = names.issuer(wanted.name, wanted.region)
     if wanted.private:
@@ -166,7 +36,7 @@ def issuer(wanted: Wanted, found: Observed) -> Plan:
         if found.distribution is None:
             suffix = names.partition(wanted.region).suffix
             origin = f"{bucket}.s3.{wanted.region}.{suffix}"
-            action = CreateDistribution(bucket, origin, tags)
+            action = actions.CreateDistribution(bucket, origin, tags)
             made = Resource("distribution", bucket)
             title = f"distribution for {bucket}"
             steps.append(Step("distribution", "create", title, action, ("bucket",), made))
@@ -175,19 +45,19 @@ def issuer(wanted: Wanted, found: Observed) -> Plan:
     else:
         policy = names.public_policy(wanted.name, wanted.region)
         if found.policy != policy:
-            action2 = OpenBucket(bucket, policy)
+            action2 = actions.OpenBucket(bucket, policy)
             steps.append(Step("access", "update", f"public access of {bucket}", action2, ("bucket",)))
-    publish = Publish(bucket, address, tags)
+    publish = actions.Publish(bucket, address, tags)
     title = f"discovery document and keys in {bucket}"
     steps.append(Step("documents", "publish", title, publish, ("bucket", "access", "distribution")))
     if found.provider is None:
-        create2 = CreateProvider(address, tags)
+        create2 = actions.CreateProvider(address, tags)
         made = Resource("provider", wanted.name)
         steps.append(Step("provider", "create", "IAM identity provider", create2, ("documents",), made))
     else:
         known["provider"] = {"arn": found.provider.arn}
         if missing := tuple(one for one in names.CLIENTS if one not in found.provider.clients):
-            add = AddClients(found.provider.arn, missing)
+            add = actions.AddClients(found.provider.arn, missing)
             steps.append(
                 Step("provider", "update", "IAM identity provider", add, ("documents",), why="audiences")
             )
@@ -219,7 +89,9 @@ def _role(
     wanted: Wanted, request: CredentialsRequest, name: str, there: Role | None, provider: Value
 ) -> Iterator[Step]:
     step = f"role/{name}"
-    action = PutRole(name, there is not None, provider, request, wanted.boundary, names.tags(wanted.name))
+    action = actions.PutRole(
+        name, there is not None, provider, request, wanted.boundary, names.tags(wanted.name)
+    )
     if there is None:
         yield Step(step, "create", f"role {name}", action, ("provider",), Resource("role", name))
     elif not isinstance(provider, str) or there.trust != names.trust(
@@ -229,8 +101,12 @@ def _role(
     policy, _ = names.permissions(request)
     if there is None or there.policy != policy:
         verb: Verb = "create" if there is None else "update"
-        yield Step(f"policy/{name}", verb, f"permissions of {name}", Permit(name, policy), (step,))
+        yield Step(f"policy/{name}", verb, f"permissions of {name}", actions.Permit(name, policy), (step,))
     secret = f"{request.namespace}/{request.secret}"
     yield Step(
-        f"secret/{secret}", "write", f"Secret {secret}", WriteSecret(request, Ref(step, "arn")), (step,)
+        f"secret/{secret}",
+        "write",
+        f"Secret {secret}",
+        actions.WriteSecret(request, Ref(step, "arn")),
+        (step,),
     )

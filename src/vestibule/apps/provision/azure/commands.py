@@ -8,8 +8,7 @@ they cannot be applied. ``look`` only reads: the plan is exact, and nothing is w
 from __future__ import annotations
 
 import ssl
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,34 +17,22 @@ from vestibule.adapters.clouds.azure.arm import Arm
 from vestibule.adapters.clouds.azure.endpoints import Endpoints
 from vestibule.adapters.clouds.azure.login import login
 from vestibule.adapters.clouds.azure.values import Role
-from vestibule.apps.provision import runner as running
+from vestibule.apps.provision import manifests as shared
+from vestibule.apps.provision import runner
 from vestibule.apps.provision.azure import manifests, observed, plan, removal, request
 from vestibule.apps.provision.azure.names import Names
 from vestibule.apps.provision.azure.perform import Performer
-from vestibule.apps.provision.azure.plan import Plan
 from vestibule.apps.provision.azure.request import Wanted
 from vestibule.apps.provision.inventory import Inventory
 from vestibule.apps.provision.outputs import CONFIGURATION, KEYS, READABLE, Output
-from vestibule.apps.provision.steps import Results
+from vestibule.apps.provision.runner import How
+from vestibule.apps.provision.steps import Plan
 from vestibule.core.oidc import documents
 from vestibule.core.oidc.keys import PublicKey
 from vestibule.errors import InvalidInput, Problem
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
-
-
-class How(NamedTuple):
-    """How a command is to be done."""
-
-    output: Path
-    dry: bool = False
-    look: bool = False
-    parallel: int = 4
-    verify: bool = True
-    """Fetch the issuer from its public address after publishing."""
-    progress: running.Progress | None = None
-    pause: Callable[[float], None] = time.sleep
 
 
 class Report(NamedTuple):
@@ -55,12 +42,6 @@ class Report(NamedTuple):
     issuer: str = ""
     files: tuple[str, ...] = ()
     done: bool = False
-
-
-class _Silent:
-    def begun(self, step: object) -> None: ...
-    def done(self, step: object, number: int, total: int) -> None: ...
-    def failed(self, step: object, error: Exception) -> None: ...
 
 
 def issuer(wanted: Wanted, public_key: Path | None, how: How) -> Report:
@@ -111,7 +92,7 @@ def delete(names: Names, cloud: Endpoints, subscription: str, how: How, *, whole
     if how.dry or how.look:
         return Report(planned)
     wanted = Wanted(names, "", subscription, "", cloud, {}, "")
-    _run(planned, Performer(arm, credential, wanted, Output(how.output)), inventory, how)
+    runner.run_plan(planned, Performer(arm, credential, wanted, Output(how.output)), inventory, how)
     return Report(planned, done=True)
 
 
@@ -132,7 +113,7 @@ def _issuer(wanted: Wanted, keys: Sequence[PublicKey], output: Output, how: How)
     inventory = Inventory(how.output, "azure", wanted.names.name)
     fetch = _fetching(wanted) if how.verify else None
     performer = Performer(arm, credential, wanted, output, keys, fetch=fetch, pause=how.pause)
-    results = _run(planned, performer, inventory, how)
+    results = runner.run_plan(planned, performer, inventory, how)
     url = results["documents"]["issuer"]
     _documents(wanted, url, keys, output)
     return Report(planned, url, tuple(output.written), done=True)
@@ -142,7 +123,7 @@ def _documents(wanted: Wanted, url: str, keys: Sequence[PublicKey], output: Outp
     output.folder("manifests")
     output.write(CONFIGURATION, documents.configuration(url), READABLE)
     output.write(KEYS, documents.key_set(keys), READABLE)
-    output.write(manifests.AUTHENTICATION, manifests.authentication(url))
+    output.write(shared.AUTHENTICATION, shared.authentication(url))
     output.write(manifests.WEBHOOK, manifests.webhook(wanted.tenant))
 
 
@@ -153,7 +134,7 @@ def _identities(wanted: Wanted, output: Output, how: How, *, oidc_planned: bool)
             text = manifests.secret(
                 one, client="", tenant="", region=wanted.region, subscription=wanted.subscription
             )
-            output.write(manifests.secret_path(one), text)
+            output.write(shared.secret_path(one), text)
         return Report(planned, wanted.issuer_url, tuple(output.written))
     arm, credential = _opened(wanted.cloud, wanted.subscription)
     found = observed.identities(arm, wanted, how.parallel)
@@ -162,7 +143,8 @@ def _identities(wanted: Wanted, output: Output, how: How, *, oidc_planned: bool)
         return Report(planned, wanted.issuer_url)
     output.folder("manifests")
     inventory = Inventory(how.output, "azure", wanted.names.name)
-    _run(planned, Performer(arm, credential, wanted, output, pause=how.pause), inventory, how)
+    performer = Performer(arm, credential, wanted, output, pause=how.pause)
+    runner.run_plan(planned, performer, inventory, how)
     return Report(planned, wanted.issuer_url, tuple(output.written), done=True)
 
 
@@ -188,14 +170,3 @@ def _fetching(wanted: Wanted) -> publication.Fetch:
         cloud.public_address.replace("{account}", account),
     )
     return lambda url: fetch(url.replace(issuer, there, 1) if url.startswith(issuer) else url)
-
-
-def _run(planned: Plan, performer: Performer, inventory: Inventory, how: How) -> Results:
-    return running.run(
-        planned.steps,
-        performer,
-        known=planned.known,
-        inventory=inventory,
-        progress=how.progress or _Silent(),
-        parallel=how.parallel,
-    )

@@ -1,4 +1,4 @@
-"""The manifests that an OpenShift install takes, byte for byte where an installer reads them."""
+"""The manifests that an OpenShift install takes on Azure."""
 
 from __future__ import annotations
 
@@ -8,22 +8,9 @@ from typing import Final
 from vestibule.apps.provision.yamlscalars import scalar
 from vestibule.core.kinds.credentials import CredentialsRequest
 
-AUTHENTICATION: Final = PurePosixPath("manifests/cluster-authentication-02-config.yaml")
 WEBHOOK: Final = PurePosixPath("manifests/azure-ad-pod-identity-webhook-config.yaml")
 UNFINISHED: Final = "POPULATE CLIENT ID AND TENANT ID AND DELETE THIS LINE"
 """Last line of a Secret whose identity does not exist yet: nobody can apply it by accident."""
-
-
-def authentication(issuer: str) -> str:
-    """Tells the cluster its issuer."""
-    return (
-        "apiVersion: config.openshift.io/v1\n"
-        "kind: Authentication\n"
-        "metadata:\n"
-        "  name: cluster\n"
-        "spec:\n"
-        f"  serviceAccountIssuer: {scalar(issuer)}"
-    )
 
 
 def webhook(tenant: str) -> str:
@@ -38,11 +25,6 @@ def webhook(tenant: str) -> str:
         "  namespace: openshift-cloud-credential-operator\n"
         "type: Opaque"
     )
-
-
-def secret_path(request: CredentialsRequest) -> PurePosixPath:
-    """Where the Secret of a request is written; both names were checked, so it stays in its directory."""
-    return PurePosixPath("manifests") / f"{request.namespace}-{request.secret}-credentials.yaml"
 
 
 def secret(request: CredentialsRequest, *, client: str, tenant: str, region: str, subscription: str) -> str:

@@ -10,6 +10,7 @@ from vestibule.adapters.clouds import publication, retry
 from vestibule.adapters.clouds.azure import blobs
 from vestibule.adapters.clouds.azure.arm import Arm
 from vestibule.adapters.clouds.azure.faults import CloudFault
+from vestibule.apps.provision import manifests as shared
 from vestibule.apps.provision.azure import actions as do
 from vestibule.apps.provision.azure import entry, manifests, names
 from vestibule.apps.provision.azure.request import Wanted
@@ -144,4 +145,4 @@ class Performer:
             region=self._wanted.region,
             subscription=self._wanted.subscription,
         )
-        self._output.write(manifests.secret_path(wanted.request), text)
+        self._output.write(shared.secret_path(wanted.request), text)

@@ -8,7 +8,6 @@ in their description), unless the user asks for more.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from vestibule.adapters.clouds.azure.values import Group
 from vestibule.apps.provision.azure import actions as do
@@ -16,19 +15,10 @@ from vestibule.apps.provision.azure import names as rules
 from vestibule.apps.provision.azure.entry import Entry
 from vestibule.apps.provision.azure.observed import Observed
 from vestibule.apps.provision.azure.request import Wanted
-from vestibule.apps.provision.steps import Resource, Step
+from vestibule.apps.provision.steps import Plan, Resource, Step
 from vestibule.errors import InvalidInput, Problem
 
 WEBSITE_CONTAINER = "$web"
-
-
-class Plan(NamedTuple):
-    """What to do, and what is left alone but should be known."""
-
-    steps: tuple[Step, ...]
-    known: Mapping[str, Mapping[str, str]]
-    """Results of what exists already, by the step that would have made it."""
-    remarks: tuple[str, ...] = ()
 
 
 def issuer(wanted: Wanted, found: Observed) -> Plan:

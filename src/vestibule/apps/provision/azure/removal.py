@@ -14,9 +14,8 @@ from vestibule.apps.provision.azure import actions as do
 from vestibule.apps.provision.azure import names as rules
 from vestibule.apps.provision.azure.names import Names
 from vestibule.apps.provision.azure.observed import Belongings
-from vestibule.apps.provision.azure.plan import Plan
 from vestibule.apps.provision.inventory import Inventory
-from vestibule.apps.provision.steps import Resource, Step
+from vestibule.apps.provision.steps import Plan, Resource, Step
 
 _IDENTITY: Final = "microsoft.managedidentity/userassignedidentities"
 _ACCOUNT: Final = "microsoft.storage/storageaccounts"

@@ -6,15 +6,14 @@ before the first change.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from vestibule.adapters.clouds.gcp.endpoints import UNIVERSE, Endpoints, endpoints
+from vestibule.adapters.clouds.gcp.endpoints import UNIVERSE
 from vestibule.adapters.clouds.gcp.project import Project
+from vestibule.apps.provision import manifests as shared
 from vestibule.apps.provision import runner
-from vestibule.apps.provision.azure import manifests as common
 from vestibule.apps.provision.gcp import observed, removal, scripts
 from vestibule.apps.provision.gcp import plan as plans
 from vestibule.apps.provision.gcp import request as requests
@@ -25,20 +24,8 @@ from vestibule.apps.provision.gcp.removal import Unwanted
 from vestibule.apps.provision.gcp.request import Wanted
 from vestibule.apps.provision.inventory import Inventory
 from vestibule.apps.provision.outputs import PUBLIC_KEY, Output
+from vestibule.apps.provision.runner import How
 from vestibule.core.oidc.keys import PublicKey
-
-
-class How(NamedTuple):
-    """How a command is to be done."""
-
-    output: Path
-    progress: runner.Progress
-    dry: bool = False
-    look: bool = False
-    parallel: int = 4
-    verify: bool = True
-    where: Endpoints = endpoints()
-    pause: Callable[[float], None] = time.sleep
 
 
 class Report(NamedTuple):
@@ -122,7 +109,7 @@ def everything(wanted: Wanted, public_key: Path | None, how: How) -> Report:
 
 def delete(unwanted: Unwanted, how: How) -> Report:
     """Remove what is ours."""
-    wanted = Wanted(unwanted.name, unwanted.project, universe=unwanted.universe)
+    wanted = Wanted(unwanted.name, unwanted.project, universe=unwanted.universe, where=unwanted.where)
     requests.check(wanted)
     project, inventory = _opened(wanted, how)
     left = removal.observe(project, unwanted, inventory.resources)
@@ -130,14 +117,7 @@ def delete(unwanted: Unwanted, how: How) -> Report:
     if not (how.dry or how.look):
         for gone in [*removal.forgotten(left, inventory.resources)]:
             inventory.drop(gone)
-        runner.run(
-            planned.steps,
-            removal.Removing(project, inventory),
-            known={},
-            inventory=inventory,
-            progress=how.progress,
-            parallel=how.parallel,
-        )
+        runner.run_plan(planned, removal.Removing(project, inventory), inventory, how)
     return Report(planned)
 
 
@@ -161,7 +141,7 @@ def _opened(wanted: Wanted, how: How) -> tuple[Project, Inventory]:
     """The inventory first: one that is about something else is told before there is a login."""
     inventory = Inventory(how.output, "gcp", f"{wanted.project}/{wanted.name}")
     universe = wanted.universe or UNIVERSE
-    return Project(wanted.project, how.where, universe=universe, pause=how.pause), inventory
+    return Project(wanted.project, wanted.where, universe=universe, pause=how.pause), inventory
 
 
 def _performed(
@@ -179,14 +159,7 @@ def _performed(
     for step, exists in planned.found.items():
         inventory.add(exists, step)
     perform = Performing(project, wanted, found.number, keys, output, verify=how.verify, pause=how.pause)
-    runner.run(
-        planned.steps,
-        perform,
-        known=planned.known,
-        inventory=inventory,
-        progress=how.progress,
-        parallel=how.parallel,
-    )
+    runner.run_plan(planned, perform, inventory, how)
     return Report(planned, files=tuple(output.written))
 
 
@@ -194,5 +167,5 @@ def _described(report: Report, wanted: Wanted, output: Output, how: How) -> Repo
     """The manifest that tells the cluster its issuer."""
     if not how.look:
         output.folder("manifests")
-        output.write(common.AUTHENTICATION, common.authentication(wanted.issuer))
+        output.write(shared.AUTHENTICATION, shared.authentication(wanted.issuer))
     return report._replace(issuer=wanted.issuer, files=tuple(output.written))

@@ -9,7 +9,7 @@ from vestibule.adapters.clouds import publication
 from vestibule.adapters.clouds.gcp import rest
 from vestibule.adapters.clouds.gcp.pools import Provider
 from vestibule.adapters.clouds.gcp.project import Project
-from vestibule.apps.provision.azure import manifests as common
+from vestibule.apps.provision import manifests as shared
 from vestibule.apps.provision.gcp import actions, manifests, names, plan, policies, providers
 from vestibule.apps.provision.gcp.request import Wanted
 from vestibule.apps.provision.outputs import Output
@@ -69,7 +69,7 @@ class Performing:
                 wanted = self._wanted
                 audience = names.audience(self._number, wanted.pool_name, wanted.provider_name)
                 account = brokering.gcp_account(audience, str(email), request.token_file, wanted.universe)
-                self._output.write(common.secret_path(request), manifests.secret(request, account))
+                self._output.write(shared.secret_path(request), manifests.secret(request, account))
         return {}
 
     def _open(self, bucket: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from vestibule.adapters.clouds.gcp.accounts import Account, Role
 from vestibule.adapters.clouds.gcp.buckets import Bucket
+from vestibule.adapters.clouds.gcp.endpoints import Endpoints, endpoints
 from vestibule.adapters.clouds.gcp.pools import Pool, Provider
 from vestibule.adapters.clouds.gcp.project import Project
 from vestibule.apps.provision.gcp import actions, names, policies
@@ -32,6 +33,7 @@ class Unwanted(NamedTuple):
     requests: tuple[CredentialsRequest, ...] = ()
     roles: bool = False
     """Custom roles, too."""
+    where: Endpoints = endpoints()
 
 
 class Left(NamedTuple):

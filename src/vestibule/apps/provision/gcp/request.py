@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from vestibule.adapters.clouds.gcp.endpoints import UNIVERSE
+from vestibule.adapters.clouds.gcp.endpoints import UNIVERSE, Endpoints, endpoints
 from vestibule.apps.provision.gcp import names
 from vestibule.core.kinds import credentials
 from vestibule.core.kinds.credentials import CredentialsRequest, Wrong
@@ -31,6 +31,7 @@ class Wanted(NamedTuple):
     embedded: bool = False
     """Keys are kept in the provider; there is no bucket."""
     requests: tuple[CredentialsRequest, ...] = ()
+    where: Endpoints = endpoints()
 
     @property
     def pool_name(self) -> str:

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from vestibule.adapters.clouds.gcp.endpoints import UNIVERSE
-from vestibule.apps.provision.azure import manifests as common
+from vestibule.apps.provision import manifests as shared
 from vestibule.apps.provision.gcp import manifests, names
 from vestibule.apps.provision.gcp.request import Wanted, rights
 from vestibule.apps.provision.outputs import READABLE, Output
@@ -52,7 +52,7 @@ def issuer(wanted: Wanted, keys: Sequence[PublicKey], output: Output) -> None:
     )  # fmt: skip
     _script(output, wanted, "05-create-workload-identity-provider.sh", [create])
     output.folder("manifests")
-    output.write(common.AUTHENTICATION, common.authentication(wanted.issuer))
+    output.write(shared.AUTHENTICATION, shared.authentication(wanted.issuer))
 
 
 def accounts(wanted: Wanted, output: Output) -> None:
@@ -101,7 +101,7 @@ def _account(wanted: Wanted, request: CredentialsRequest, number: int, output: O
     ]
     script = f"09-{number}-generate-credentials-config-for-{display}-sa.sh"
     _script(output, wanted, script, lines)
-    output.write(common.secret_path(request), manifests.secret(request, "", script))
+    output.write(shared.secret_path(request), manifests.secret(request, "", script))
 
 
 def _bucket(wanted: Wanted) -> list[str]:

@@ -81,7 +81,7 @@ class Vaults:
             "name": name,
             "type": state.KEY,
             "location": vault["location"],
-            "properties": {**wanted, **_version(str(vault["name"]), name)},
+            "properties": {**wanted, **_version(self._world, str(vault["name"]), name)},
         }
         self._world.put(identifier, made)
         return answers.document(200, made)
@@ -108,11 +108,16 @@ def rotate(world: World, vault: str, key: str) -> str:
     """A new version of a key, as the vault makes it; the version."""
     for one in world.kind(state.KEY):
         if str(one["id"]).lower().endswith(f"/vaults/{vault}/keys/{key}".lower()):
-            one["properties"] |= _version(vault, key)
+            one["properties"] |= _version(world, vault, key)
             return str(one["properties"]["keyUriWithVersion"]).rpartition("/")[2]
     raise KeyError(f"{vault}/{key}")
 
 
-def _version(vault: str, key: str) -> Json:
+def _version(world: World, vault: str, key: str) -> Json:
     uri = f"https://{vault.lower()}.vault.azure.net/keys/{key}"
-    return {"keyUri": uri, "keyUriWithVersion": f"{uri}/{secrets.token_hex(16)}"}
+    moment = int(world.clock())
+    return {
+        "keyUri": uri,
+        "keyUriWithVersion": f"{uri}/{secrets.token_hex(16)}",
+        "attributes": {"enabled": True, "created": moment, "updated": moment},
+    }

@@ -12,7 +12,6 @@ import click
 from vestibule.cli import printer
 
 if TYPE_CHECKING:
-    from vestibule.apps.provision.azure.commands import Report
     from vestibule.apps.provision.steps import Step
     from vestibule.core.kinds.credentials import Skipped
 
@@ -47,36 +46,45 @@ def skipped(found: Sequence[Skipped]) -> None:
         click.echo(f"skipped: {one.place}: {one.name} {one.why}", err=True)
 
 
-def report(found: Report, output: str, *, planned: bool, skipped: Sequence[Skipped] = ()) -> None:
+def result(
+    output: str,
+    *,
+    steps: Sequence[Step] = (),
+    remarks: Sequence[str] = (),
+    issuer: str = "",
+    files: Sequence[str] = (),
+    planned: bool = False,
+    skipped: Sequence[Skipped] = (),
+) -> None:
     """What was done, or with ``planned`` would be."""
     if output == "json":
-        from vestibule.apps.provision import steps
+        from vestibule.apps.provision.steps import machine
 
         sys.stdout.write(
             printer.json_text(
                 {
                     "planned": planned,
-                    "issuer": found.issuer,
-                    "steps": steps.machine(found.plan.steps),
-                    "remarks": list(found.plan.remarks),
-                    "files": list(found.files),
+                    "issuer": issuer,
+                    "steps": machine(steps),
+                    "remarks": list(remarks),
+                    "files": list(files),
                     "skipped": [one._asdict() for one in skipped],
                 }
             )
         )
         return
     if planned:
-        for step in found.plan.steps:
+        for step in steps:
             click.echo(_line(step))
-        if not found.plan.steps:
+        if not steps:
             click.echo("nothing to do")
-    for remark in found.plan.remarks:
+    for remark in remarks:
         click.secho(f"note: {remark}", fg="yellow", err=True)
-    if found.issuer:
-        click.echo(f"issuer: {found.issuer}")
-    for name in found.files:
+    if issuer:
+        click.echo(f"issuer: {issuer}")
+    for name in files:
         click.echo(f"wrote {name}")
-    if not (planned or found.plan.steps or found.files):
+    if not (planned or steps or files):
         click.echo("nothing to do: everything is as it should be")
 
 

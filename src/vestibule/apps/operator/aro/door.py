@@ -1,0 +1,114 @@
+"""What is asked at the door: reviews of ARO objects, answered by the rules and live reads.
+
+Every process answers, whether it leads or not; so nothing is looked up in watches here.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from vestibule import errors
+from vestibule.adapters.cluster import pages
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.discovery import Discovery
+from vestibule.adapters.serving.messages import HttpRequest, HttpResponse
+from vestibule.core.aro import admission, names, reviews
+from vestibule.core.aro.findings import Findings
+from vestibule.core.aro.world import (
+    KeyQuestion,
+    Listing,
+    Node,
+    NodesQuestion,
+    Object,
+    Question,
+    Ref,
+    Unread,
+    Unreadable,
+)
+from vestibule.core.kinds import gvk
+
+logger = logging.getLogger(__name__)
+_QUESTIONS: Final = 8
+"""Things that the rules may ask for."""
+
+
+class _Live:
+    """Fulfils World with what was read for this one review."""
+
+    def __init__(self, now: datetime.datetime) -> None:
+        self.now = now
+        self.answers: dict[Question, Any] = {}
+
+    def get(self, ref: Ref) -> Object | None:
+        """See World."""
+        found: Object | None = self._answer(ref)
+        return found
+
+    def list(self, listing: Listing) -> Sequence[Object]:
+        """See World."""
+        found: Sequence[Object] = self._answer(listing)
+        return found
+
+    def key_version(self, question: KeyQuestion) -> str:
+        """See World; no rule asks for it."""
+        raise Unreadable(question, "is not asked for at the door")
+
+    def nodes(self, question: NodesQuestion) -> Sequence[Node] | None:
+        """See World; no rule asks for it."""
+        raise Unreadable(question, "are not asked for at the door")
+
+    def parsed(self, text: bytes) -> Any:
+        """See World; no rule asks for it."""
+        raise ValueError(f"{len(text)} bytes are not read at the door")
+
+    def _answer(self, question: Question) -> Any:
+        if question not in self.answers:
+            raise Unread(question)
+        return self.answers[question]
+
+
+class Door:
+    """Answers at one path."""
+
+    def __init__(self, client: Client, now: Callable[[], datetime.datetime]) -> None:
+        self._client = client
+        self._now = now
+        self._discovery = Discovery(client)
+        for kind in (names.CLUSTER, names.ARO_MACHINE_POOL, names.IDENTITY, gvk.NAMESPACE):
+            self._discovery.known(kind)
+
+    async def answer(self, request: HttpRequest) -> HttpResponse:
+        """One review. What cannot be looked up is answered so that the API server asks again."""
+        if request.path != reviews.PATH:
+            return HttpResponse(404, b"", "text/plain")
+        try:
+            asked = reviews.decode(request.body)
+            return HttpResponse(200, reviews.encode(asked, await self._found(asked)))
+        except errors.MalformedReview as error:
+            return HttpResponse(error.status, str(error).encode(), "text/plain")
+        except errors.VestibuleError as error:
+            logger.warning("review not answered", extra={"error": str(error)})
+            return HttpResponse(503, str(error).encode(), "text/plain", retry_after=1)
+
+    async def _found(self, asked: reviews.Asked) -> Findings:
+        live = _Live(self._now())
+        for _ in range(_QUESTIONS):
+            try:
+                return admission.review(asked.operation, asked.object, asked.old, live)
+            except Unread as unread:
+                live.answers[unread.question] = await self._read(unread.question)
+        raise errors.Unavailable(f"the rules asked for more than {_QUESTIONS} things")
+
+    async def _read(self, question: Question) -> Any:
+        if isinstance(question, Listing):
+            kind = await self._discovery.find(*question.gvk)
+            return [] if kind is None else await pages.every(self._client, kind, question.namespace)
+        if isinstance(question, Ref):
+            kind = await self._discovery.find(question.group, question.version, question.kind)
+            if kind is None:
+                return None
+            return await pages.one(self._client, kind, question.namespace, question.name)
+        raise errors.Unavailable(f"{question} is not asked for at the door")

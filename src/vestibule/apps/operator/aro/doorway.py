@@ -1,0 +1,148 @@
+"""The HTTPS endpoint of the door: its certificate, kept in a Secret by who leads, and its registration.
+
+Every process reads the Secret and serves what it holds. Who leads decides what it should hold
+(``core/pki/rotation``) and writes: the Secret first, then the registration, which trusts every CA in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from vestibule import errors
+from vestibule.adapters import privatefiles
+from vestibule.adapters.cluster import calls, pages
+from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.serving.server import Server
+from vestibule.adapters.serving.tls import TlsHolder
+from vestibule.apps.operator.aro.door import Door
+from vestibule.apps.operator.runtime import difference
+from vestibule.apps.operator.runtime.pen import Fence, Pen
+from vestibule.core.aro import reviews
+from vestibule.core.native import kinds
+from vestibule.core.pki import keeping, rotation
+
+logger = logging.getLogger(__name__)
+Object = dict[str, Any]
+_LOOK_SECONDS: Final = 10.0
+_FIRST_SECONDS: Final = 0.5
+"""Between two looks while there is no certificate yet."""
+MANAGER: Final = "vestibule-operator"
+
+
+class Place(NamedTuple):
+    """Where the API server finds us."""
+
+    name: str
+    """Of the registration, and the beginning of the Secret's."""
+    namespace: str
+    address: tuple[str, int]
+    """Where we listen."""
+    at: str
+    """A Service of the namespace, or a whole address (``https://…``)."""
+
+    @property
+    def secret(self) -> str:
+        """Where the certificate is kept."""
+        return f"{self.name}-tls"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the certificate is for."""
+        host = urlsplit(self.at).hostname if "//" in self.at else None
+        return (host,) if host else (f"{self.at}.{self.namespace}.svc",)
+
+    def client(self, bundle: str) -> Object:
+        """As registrations say it."""
+        trusted = {"caBundle": keeping.encoded(bundle)}
+        if "//" in self.at:
+            return {"url": f"{self.at.rstrip('/')}{reviews.PATH}", **trusted}
+        service = {"name": self.at, "namespace": self.namespace, "path": reviews.PATH, "port": 443}
+        return {"service": service, **trusted}
+
+
+class Doorway:
+    """Listens, and keeps what is needed for it."""
+
+    def __init__(
+        self, client: Client, pen: Pen, fence: Fence, place: Place, now: Callable[[], datetime.datetime]
+    ) -> None:
+        self._client = client
+        self._pen = pen
+        self._fence = fence
+        self._place = place
+        self._now = now
+        self._tls = TlsHolder()
+        self._served = ""
+        self.server = Server(Door(client, now).answer, tls=self._tls, name="aro")
+        self.error = "no certificate yet"
+        """Why the last look failed; empty when it did not."""
+
+    def problem(self) -> str:
+        """For /readyz: without a certificate nobody can be answered."""
+        return "" if self._served else f"the door of ARO objects: {self.error}"
+
+    async def run(self) -> None:
+        """For ever; listens from the first certificate on."""
+        try:
+            while True:
+                try:
+                    await self._look()
+                    self.error = ""
+                except errors.VestibuleError as error:
+                    if str(error) != self.error:
+                        logger.warning("door not looked after", extra={"error": str(error)})
+                    self.error = str(error)
+                await asyncio.sleep(_LOOK_SECONDS if self._served else _FIRST_SECONDS)
+        finally:
+            if self.server.addresses:
+                await self.server.drain(delay=0, grace=1.0)
+
+    async def _look(self) -> None:
+        place = self._place
+        secret = await pages.one(self._client, kinds.SECRET, place.namespace, place.secret)
+        kept = keeping.kept((secret or {}).get("data"))
+        if self._fence.leading:
+            registered = await pages.one(self._client, kinds.VALIDATING, "", place.name)
+            trusted = keeping.trusted([registered] if registered is not None else [])
+            wanted = rotation.next_state(kept, trusted, place.names, self._now(), rotation.Lives())
+            if wanted is not kept:
+                await self._keep(secret, wanted)
+            await self._serve(wanted)
+            await self._register(registered, wanted)
+        elif kept is not None:
+            await self._serve(kept)
+
+    async def _keep(self, secret: Object | None, wanted: rotation.Kept) -> None:
+        place = self._place
+        meta = {"name": place.secret, "namespace": place.namespace}
+        if secret is not None:
+            meta["resourceVersion"] = secret["metadata"]["resourceVersion"]
+        made = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": keeping.data(wanted)}
+        call = calls.apply(kinds.SECRET, made, field_manager=MANAGER, force=True)
+        await self._pen.send(call, kinds.SECRET, f"writing Secret {place.secret}")
+
+    async def _register(self, registered: Object | None, kept: rotation.Kept) -> None:
+        wanted = reviews.registration(self._place.name, self._place.client("".join(kept.bundle)))
+        if registered is not None and not difference.first(wanted, registered):
+            return
+        call = calls.apply(kinds.VALIDATING, wanted, field_manager=MANAGER, force=True)
+        await self._pen.send(call, kinds.VALIDATING, f"writing the registration {self._place.name}")
+
+    async def _serve(self, kept: rotation.Kept) -> None:
+        text = kept.leaf.certificate + kept.leaf.key
+        if text != self._served:
+            with tempfile.TemporaryDirectory(prefix="vestibule-door-") as folder:
+                files = Path(folder) / "tls.crt", Path(folder) / "tls.key"
+                for path, content in zip(files, kept.leaf, strict=True):
+                    privatefiles.replace(path, str(content).encode())
+                self._tls.replace(self._tls.build(*files))
+            self._served = text
+        if not self.server.addresses:
+            await self.server.start([self._place.address])

@@ -1,0 +1,164 @@
+"""AdmissionReviews of ARO objects: bytes to what is asked, findings back to bytes, and the registration.
+
+A refusal reads like one of the API server's own, with every field as a cause of its own, for machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from vestibule import errors
+from vestibule.core.aro import names
+from vestibule.core.aro.findings import Error, Findings
+from vestibule.core.kinds.gvk import Kind
+
+Object = dict[str, Any]
+PATH: Final = "/validate-aro"
+_API: Final = "admission.k8s.io/v1"
+_WORDS: Final = {
+    "Required": ("FieldValueRequired", "Required value"),
+    "Invalid": ("FieldValueInvalid", "Invalid value"),
+    "Forbidden": ("FieldValueForbidden", "Forbidden"),
+    "Duplicate": ("FieldValueDuplicate", "Duplicate value"),
+}
+_WARNINGS: Final = 3
+"""More break clients, and nobody reads them."""
+_LONGEST: Final = 200
+"""Characters of one."""
+
+
+class Asked(NamedTuple):
+    """One question of the API server."""
+
+    uid: str
+    operation: str
+    object: Object
+    """On DELETE what is deleted."""
+    old: Object | None
+
+
+class _Request(msgspec.Struct, rename="camel"):
+    uid: str
+    operation: str
+    object: Object | None = None
+    old_object: Object | None = None
+    sub_resource: str | None = None
+
+
+class _Review(msgspec.Struct, rename="camel"):
+    api_version: str
+    kind: str
+    request: _Request | None = None
+
+
+def decode(body: bytes) -> Asked:
+    """What these bytes ask. Raises MalformedReview."""
+    try:
+        review = msgspec.json.decode(body, type=_Review)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise errors.MalformedReview(400, f"body is no review: {type(error).__name__}") from error
+    request = review.request
+    if request is None or (review.api_version, review.kind) != (_API, "AdmissionReview"):
+        raise errors.MalformedReview(
+            422, f"is {review.api_version} {review.kind}, want {_API} AdmissionReview with a request"
+        )
+    obj = request.old_object if request.operation == "DELETE" else request.object
+    if obj is None or not isinstance(obj.get("metadata"), dict):
+        raise errors.MalformedReview(422, "holds no object", "request.object")
+    return Asked(request.uid, request.operation, obj, request.old_object)
+
+
+def encode(asked: Asked, found: Findings) -> bytes:
+    """The answer."""
+    response: Object = {"uid": asked.uid, "allowed": not found.errors}
+    if found.errors:
+        response["status"] = _status(asked.object, found.errors, deleting=asked.operation == "DELETE")
+    if found.warnings:
+        response["warnings"] = [_plain(text) for text in found.warnings[:_WARNINGS]]
+    return msgspec.json.encode({"apiVersion": _API, "kind": "AdmissionReview", "response": response})
+
+
+def _status(obj: Object, wrong: Sequence[Error], *, deleting: bool) -> Object:
+    kind, name = str(obj.get("kind") or ""), str(obj["metadata"].get("name") or "")
+    group = str(obj.get("apiVersion") or "").rpartition("/")[0]
+    told = [_said(one) for one in wrong]
+    listed = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    verb = "cannot be deleted" if deleting else "is invalid"
+    return {
+        "status": "Failure",
+        "code": 403 if deleting else 422,
+        "reason": "Forbidden" if deleting else "Invalid",
+        "message": f'{kind}.{group} "{name}" {verb}: {listed}',
+        "details": {
+            "name": name,
+            "group": group,
+            "kind": kind,
+            "causes": [
+                {"reason": _WORDS[one.type][0], "message": _text(one), "field": one.path} for one in wrong
+            ],
+        },
+    }
+
+
+def _said(one: Error) -> str:
+    return f"{one.path}: {_text(one)}" if one.path else one.text
+
+
+def _text(one: Error) -> str:
+    return f"{_WORDS[one.type][1]}: {one.text}"
+
+
+def _plain(text: str) -> str:
+    """What passes through a header: the API server drops a text with anything else in it whole."""
+    return "".join(sign if " " <= sign <= "~" else "?" for sign in text)[:_LONGEST]
+
+
+def registration(name: str, client: Object) -> Object:
+    """Through which the API server asks us; ``client`` says where we are and whom it trusts for that."""
+    pools = _rules([names.ARO_MACHINE_POOL], "CREATE", "UPDATE", "DELETE")
+    others = [
+        rule
+        for kind in (names.ARO_CLUSTER, names.ARO_CONTROL_PLANE)
+        for rule in _rules([kind], "CREATE", "UPDATE")
+    ]
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [
+            {
+                "name": "aro.vestibule.dev",
+                "admissionReviewVersions": ["v1"],
+                "clientConfig": client,
+                "failurePolicy": "Fail",
+                "matchPolicy": "Equivalent",
+                "sideEffects": "None",
+                "timeoutSeconds": 10,
+                "rules": [*others, *pools],
+                # what is on its way out must be able to go, whatever became of the rules meanwhile
+                "matchConditions": [
+                    {
+                        "name": "not-being-deleted",
+                        "expression": "request.operation == 'DELETE' || "
+                        "!has(object.metadata.deletionTimestamp)",
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def _rules(kinds: Sequence[Kind], *operations: str) -> list[Object]:
+    return [
+        {
+            "apiGroups": [kind.group],
+            "apiVersions": [kind.version],
+            "operations": list(operations),
+            "resources": [kind.plural],
+            "scope": "Namespaced",
+        }
+        for kind in kinds
+    ]

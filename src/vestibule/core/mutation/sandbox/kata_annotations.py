@@ -1,0 +1,164 @@
+"""The second step: annotations and labels, from rules and from the KataConfig, and what may stay of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from vestibule.core.kinds import kata
+from vestibule.core.mutation.sandbox import world
+from vestibule.core.mutation.sandbox.draft import Draft
+from vestibule.core.mutation.sandbox.origins import Place
+from vestibule.core.mutation.sandbox.outcome import Refused
+
+_ANNOTATION_LIMIT: Final = 262144 - 1024
+"""Bytes of all annotations of a pod, less what other plugins may still write."""
+_WIDEST: Final = 4
+"""Bytes of a character at most."""
+
+
+def by_rules(draft: Draft, current: str) -> None:
+    """What rules say, the first of them first."""
+    writers: dict[str, str] = {}
+    for where, rule, _ in draft.area.rules:
+        reclasses = rule.mutate.runtime_class_name and current in rule.match.runtime_classes
+        classes = rule.match.runtime_classes
+        if not draft.matches(rule.match) or (classes and current not in classes):
+            continue
+        if reclasses and rule.mutate.runtime_class_name != current:
+            continue
+        for key, value in rule.mutate.annotations.items():
+            draft.claims.add(key, value, Place("rule", where))
+            _by_rule(draft, where, key, value, draft.existing, draft.added, writers)
+        for key, value in rule.mutate.labels.items():
+            draft.label_claims.add(key, value, Place("rule", where))
+            _by_rule(draft, where, key, value, draft.labels, draft.added_labels, writers)
+
+
+def _by_rule(
+    draft: Draft,
+    where: str,
+    key: str,
+    value: str,
+    existing: Mapping[str, str],
+    added: dict[str, str],
+    writers: dict[str, str],
+) -> None:
+    if key in existing:
+        return
+    if added.setdefault(key, value) != value:
+        draft.tell("RuleConflict", f"{where} wants another value for {key} than {writers[key]}, which counts")
+    writers.setdefault(key, where)
+
+
+def by_config(draft: Draft, current: str) -> None:
+    """What the KataConfig says itself; its own fields before its free ones."""
+    annotations = draft.world.webhook.annotations
+    if annotations is None or not draft.area.annotates:
+        return
+    always = annotations.overwrite_policy == "Always"
+    if draft.begun_elsewhere and not always and not draft.area.confidential:
+        return
+    typed: dict[str, str] = {}
+    if current != kata.REMOTE and _takes_overhead(draft, current):
+        overhead = annotations.memory_overhead_mb
+        typed[kata.MEMORY_OVERHEAD] = str(kata.OVERHEAD_DEFAULT if overhead is None else overhead)
+    if annotations.default_vcpus is not None:
+        typed[kata.DEFAULT_VCPUS] = str(annotations.default_vcpus)
+    if annotations.initdata is not None and world.any_glob(annotations.coco_runtime_classes, current):
+        _initdata(draft, annotations, typed, always=always)
+    for key, value in typed.items():
+        if key in annotations.custom:
+            draft.tell(
+                "CustomShadowedByTyped", f"{key} stands among custom ones and as a field, which counts"
+            )
+        draft.put(key, value, draft.config, always=always)
+    for key, value in annotations.custom.items():
+        if key not in typed:
+            draft.put(key, value, draft.config, always=always)
+
+
+def _takes_overhead(draft: Draft, current: str) -> bool:
+    """No Kata that exists knows memory_overhead, and one refuses pods that have it."""
+    if draft.world.strict:
+        return True
+    annotations = draft.world.webhook.annotations
+    profile = draft.world.webhook.runtime_profiles.get(current)
+    if profile is not None and draft.world.enabled_on(current, kata.MEMORY_OVERHEAD):
+        return True
+    if annotations is not None and annotations.memory_overhead_mb is not None:
+        draft.tell(
+            "AnnotationNotEnabled",
+            f"memoryOverheadMB is not passed on: no profile says that the nodes of {current} take "
+            "it, and pods with it may not start",
+        )
+    return False
+
+
+def _initdata(draft: Draft, annotations: kata.Annotations, typed: dict[str, str], *, always: bool) -> None:
+    key = _initdata_key(annotations)
+    if key == kata.INITDATA and kata.LEGACY_INITDATA in draft.existing:
+        draft.tell(
+            "LegacyInitdataKey",
+            f"{kata.LEGACY_INITDATA} is what Kata read before 3.20; it does not count",
+        )
+    if key in draft.existing and not always:
+        draft.claims.add(key, str(annotations.initdata), draft.config)
+        return
+    error = draft.world.initdata_error
+    if error is not None:
+        draft.cannot(error.code, f"the KataConfig's initdata {error}")
+        return
+    typed[key] = str(annotations.initdata)
+
+
+def enforce(draft: Draft, current: str) -> bool:
+    """In confidential namespaces a tenant's own word about the guest does not count; whether something
+    was replaced."""
+    annotations = draft.world.webhook.annotations or kata.Annotations()
+    if not draft.area.confidential or not world.any_glob(annotations.coco_runtime_classes, current):
+        return False
+    ours = {
+        _initdata_key(annotations): annotations.initdata or "",
+        kata.KERNEL_PARAMS: annotations.custom.get(kata.KERNEL_PARAMS, ""),
+    }
+    wrong = {key: value for key, value in ours.items() if draft.existing.get(key, value) != value}
+    for key, value in wrong.items():
+        if draft.world.webhook.enforce.action == "Refuse":
+            raise Refused("Enforced", f"{key} may not be set by pods in namespace {draft.namespace}")
+        draft.added[key] = value
+        draft.claims.add(key, value, draft.config)
+        draft.tell("Enforced", f"{key} of the pod is replaced: namespace {draft.namespace} is confidential")
+    return bool(wrong)
+
+
+def drop_disabled(draft: Draft, current: str) -> None:
+    """Leave out what the nodes of the class would refuse."""
+    dropped = [key for key in draft.added if not draft.world.enabled_on(current, key)]
+    for key in dropped:
+        del draft.added[key]
+    if dropped:
+        names = ", ".join(key.removeprefix(kata.HYPERVISOR) for key in dropped)
+        draft.tell(
+            "AnnotationNotEnabled",
+            f"left out, since the nodes of {current} would refuse the pod: {names}; enable_annotations "
+            "would have to name them",
+        )
+
+
+def check_length(draft: Draft, *, enforced: bool) -> None:
+    """What the API server would not take is not added."""
+    after = {**draft.existing, **draft.added}
+    if _WIDEST * (sum(map(len, after)) + sum(map(len, after.values()))) <= _ANNOTATION_LIMIT:
+        return
+    length = sum(len(key.encode()) + len(value.encode()) for key, value in after.items())
+    if draft.added and length > _ANNOTATION_LIMIT:
+        text = f"the pod's annotations would have {length} bytes, and the API server takes 262144"
+        if enforced:  # or a tenant would only have to fill the annotations up
+            raise Refused("AnnotationsTooLong", text)
+        if not draft.cannot("AnnotationsTooLong", text):
+            draft.added.clear()
+
+
+def _initdata_key(annotations: kata.Annotations) -> str:
+    return kata.INITDATA if annotations.initdata_annotation_key == "hypervisor" else kata.LEGACY_INITDATA

@@ -1,0 +1,323 @@
+"""What goes wrong while a cluster lives: drift, errors, missing kinds, objects and pauses of others."""
+
+from __future__ import annotations
+
+import base64
+import time
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.aro import asokinds, manifests
+from tests.aro.asodouble import Failure
+from tests.aro.operators import Azure, Operators
+from tests.aro.stand import Cluster, Stand, poll, said
+
+Json = dict[str, Any]
+ADOPT = "vestibule.dev/adopt"
+POLICY = "serviceoperator.azure.com/reconcile-policy"
+
+
+def test_what_is_edited_by_hand_is_put_right(stand: Stand, operator: Operators) -> None:
+    cluster = Cluster(stand).create(pool=False)
+    cluster.available()
+    cluster.patch("VirtualNetwork", {"spec": {"location": "westus"}})
+    cluster.wait("VirtualNetwork", lambda obj: obj["spec"]["location"] == "eastus")
+    cluster.patch("VirtualNetwork", {"metadata": {"ownerReferences": None}})
+    cluster.wait(
+        "VirtualNetwork",
+        lambda obj: any(one["kind"] == "AROCluster" for one in obj["metadata"].get("ownerReferences", ())),
+    )
+    cluster.admin.delete(cluster.path("UserAssignedIdentity"))
+    poll("it to be made again", lambda: cluster.there("UserAssignedIdentity"))
+    cluster.available()
+    # a field that leaves the spec leaves the object
+    resources = cluster.get("AROCluster")["spec"]["resources"]
+    marked = [{**one, "spec": {**one["spec"], "tags": {"a": "b"}}} for one in resources]
+    cluster.patch("AROCluster", {"spec": {"resources": marked}})
+    cluster.wait("VirtualNetwork", lambda obj: obj["spec"].get("tags") == {"a": "b"})
+    cluster.patch("AROCluster", {"spec": {"resources": resources}})
+    cluster.wait("VirtualNetwork", lambda obj: "tags" not in obj["spec"])
+    # a resource that leaves the spec is deleted
+    left = [one for one in resources if one["kind"] != "RoleAssignment"]
+    cluster.patch("AROCluster", {"spec": {"resources": left}})
+    cluster.admin.wait_gone(cluster.path("RoleAssignment"))
+    assert cluster.in_azure()[-1] == f"RoleAssignment/{cluster.name}-role"
+    cluster.available()
+    cluster.delete()
+    cluster.gone()
+
+
+def test_an_error_later_turns_conditions_false_and_back(stand: Stand, operator: Operators) -> None:
+    cluster = Cluster(stand).create(pool=False)
+    cluster.available()
+    stand.aso.fail(f"VirtualNetwork/{cluster.name}-vnet", Failure("Failed", "the address space overlaps"))
+
+    down = cluster.until("AROCluster", "ResourcesReady", "False")
+    assert "5/6 ready" in said(down, "ResourcesReady")["message"]
+    assert "the address space overlaps" in said(down, "Ready")["message"]
+    listed = {one["resource"]["name"]: one for one in down["status"]["resources"]}
+    troubled = listed[f"{cluster.name}-vnet"]
+    assert (troubled["ready"], troubled["severity"]) == (False, "Error")
+    stand.aso.fail(f"HcpOpenShiftCluster/{cluster.name}", Failure("InvalidRequest", "quota"))
+    worse = cluster.until("AROControlPlane", "Available", "False")
+    assert worse["status"]["ready"] is False
+
+    stand.aso.release()
+    cluster.available()
+    cluster.delete()
+    cluster.gone()
+
+
+def test_nothing_moves_before_what_it_needs_is_ready(stand: Stand, operator: Operators) -> None:
+    cluster = Cluster(stand, auth=True)
+    stand.aso.hold(f"Vault/{cluster.name}-kv", f"HcpOpenShiftClustersNodePool/{cluster.name}-np")
+    cluster.create()
+    waiting = cluster.until("AROControlPlane", "Ready", "False", "WaitingForInfrastructure")
+    cluster.wait("Vault", lambda obj: said(obj, "Ready").get("reason") == "Reconciling")
+    assert not cluster.there("HcpOpenShiftCluster")
+    assert waiting["status"]["ready"] is False
+
+    stand.aso.release(f"Vault/{cluster.name}-kv")
+    cluster.until("AROControlPlane", "Available")
+    late = cluster.until("AROControlPlane", "ExternalAuthReady", "False", "WaitingForNodePool")
+    cluster.wait(
+        "HcpOpenShiftClustersNodePool", lambda obj: said(obj, "Ready").get("reason") == "Reconciling"
+    )
+    assert not cluster.there("HcpOpenShiftClustersExternalAuth")
+    text = "ExternalAuth creation deferred until at least one node pool is ready"
+    assert said(late, "ExternalAuthReady")["message"] == text
+
+    # a pool of another cluster does not count
+    other = Cluster(stand, cluster.namespace).create()
+    other.available()
+    assert not cluster.there("HcpOpenShiftClustersExternalAuth")
+
+    stand.aso.release()
+    cluster.until("AROControlPlane", "ExternalAuthReady")
+    cluster.available()
+    for one in (cluster, other):
+        one.delete()
+    for one in (cluster, other):
+        one.gone()
+
+
+def test_a_kind_without_a_definition_wedges_nobody(stand: Stand, operator: Operators) -> None:
+    cluster = Cluster(stand)
+    objects = manifests.cluster(cluster.wish, cluster.namespace)
+    missing = {
+        "apiVersion": "cache.azure.com/v1api20230801",
+        "kind": "Redis",
+        "metadata": {"name": "r"},
+        "spec": {"owner": {"name": f"{cluster.name}-rg"}},
+    }
+    infrastructure = next(one for one in objects if one["kind"] == "AROCluster")
+    plain = list(infrastructure["spec"]["resources"])
+    infrastructure["spec"]["resources"] = [*plain, missing]
+    stand.make(objects)
+
+    def told(obj: Json) -> bool:
+        found = obj.get("status", {}).get("resources") or []
+        return sum(one["ready"] for one in found) == 6 and any(
+            "does not serve" in one.get("message", "") for one in found
+        )
+
+    cluster.wait("AROCluster", told)
+    assert said(cluster.get("AROCluster"), "ResourcesReady")["status"] == "False"
+    # taken out, it is forgotten; put in again it does not keep the rest from being deleted
+    cluster.patch("AROCluster", {"spec": {"resources": plain}})
+    cluster.available()
+    cluster.patch("AROCluster", {"spec": {"resources": [*plain, missing]}})
+    cluster.until("AROCluster", "ResourcesReady", "False")
+    cluster.delete()
+    cluster.gone()
+    poll("nothing to be left", lambda: not cluster.embedded())
+
+
+def test_what_belongs_to_nobody_is_adopted_only_when_asked(stand: Stand, operator: Operators) -> None:
+    cluster = Cluster(stand)
+    name = f"{cluster.name}-vnet"
+    theirs = manifests.resource(
+        asokinds.NETWORK, name, {"location": "westus", "owner": {"name": f"{cluster.name}-rg"}}
+    )
+    made = stand.admin.create(manifests.path("VirtualNetwork", cluster.namespace), theirs)
+    assert made.status == 201, made.body
+    cluster.create(pool=False)
+
+    def refused(obj: Json) -> bool:
+        return any(
+            "belongs to nobody" in one.get("message", "") for one in obj["status"].get("resources", ())
+        )
+
+    cluster.wait("AROCluster", lambda obj: "status" in obj and refused(obj))
+    cluster.wait("Vault", lambda obj: said(obj, "Ready").get("status") == "True")
+    live = cluster.get("VirtualNetwork")
+    assert live["spec"]["location"] == "westus"
+    assert not any(one.get("controller") for one in live["metadata"].get("ownerReferences", ()))
+
+    resources = cluster.get("AROCluster")["spec"]["resources"]
+    for one in resources:
+        if one["kind"] == "VirtualNetwork":
+            one["metadata"]["annotations"] = {ADOPT: "true"}
+    cluster.patch("AROCluster", {"spec": {"resources": resources}})
+    cluster.available()
+    adopted = cluster.get("VirtualNetwork")
+    assert adopted["metadata"]["uid"] == live["metadata"]["uid"]
+    assert adopted["spec"]["location"] == "eastus"
+    cluster.delete()
+    cluster.gone()
+    assert f"VirtualNetwork/{name}" in cluster.in_azure()
+
+
+def test_what_a_paused_upstream_controller_left_is_healed(stand: Stand, no_operator: Operators) -> None:
+    """Its pause applies the raw object: skip stays, and the owner is gone."""
+    no_operator.ensure()
+    cluster = Cluster(stand).create(pool=False)
+    cluster.available()
+    no_operator.stop()
+    for one in cluster.get("AROCluster")["spec"]["resources"]:
+        name = one["metadata"]["name"]
+        path = cluster.path(one["kind"], name)
+        raw = {
+            **one,
+            "metadata": {"name": name, "namespace": cluster.namespace, "annotations": {POLICY: "skip"}},
+        }
+        stand.admin.apply(path, raw, "capz-manager", force=True).object  # noqa: B018 - raises
+        left = stand.admin.get(path).object
+        assert not any(one.get("controller") for one in left["metadata"].get("ownerReferences", ()))
+    no_operator.ensure()
+
+    def healed() -> bool:
+        return all(
+            any(one.get("controller") for one in obj["metadata"].get("ownerReferences", ()))
+            and POLICY not in obj["metadata"].get("annotations", {})
+            for obj in cluster.embedded().values()
+        )
+
+    poll("all to be healed", healed)
+    cluster.delete()
+    cluster.gone()
+    poll("nothing to be left", lambda: not cluster.embedded())
+    assert len(cluster.in_azure()) == 7
+
+
+def test_deletion_needs_neither_credentials_nor_owners(
+    stand: Stand, azure: Azure, operator: Operators
+) -> None:
+    cluster = Cluster(stand, identity="id1")
+    azure.prepare(cluster)
+    cluster.create()
+    cluster.available()
+    for kind in ("AzureClusterIdentity", "Secret"):
+        stand.admin.delete(manifests.path(kind, cluster.namespace, "id1"))
+    # the Cluster goes without its finalizer: nobody orders the rest any more
+    cluster.patch("Cluster", {"metadata": {"finalizers": None}})
+    cluster.patch("MachinePool", {"metadata": {"finalizers": None}})
+    cluster.delete()
+    stand.admin.wait_gone(cluster.path("Cluster"))
+    for kind in ("MachinePool", "AROMachinePool", "AROControlPlane", "AROCluster"):
+        stand.admin.delete(cluster.path(kind))
+    for kind in ("AROMachinePool", "AROControlPlane", "AROCluster"):
+        stand.admin.wait_gone(cluster.path(kind))
+    poll("nothing to be left", lambda: not cluster.embedded())
+    assert len(cluster.in_azure()) == 8
+
+
+def test_deletion_of_a_cluster_that_never_was_ready(stand: Stand, operator: Operators) -> None:
+    cluster = Cluster(stand)
+    stand.aso.fail(f"HcpOpenShiftCluster/{cluster.name}", Failure("InvalidRequest", "quota"))
+    cluster.create()
+    cluster.until("AROControlPlane", "HcpClusterReady", "False", "InvalidRequest")
+    stand.aso.never_delete(f"HcpOpenShiftCluster/{cluster.name}")
+    cluster.delete()
+    told = cluster.until("AROControlPlane", "Deleting")
+    assert f"HcpOpenShiftCluster/{cluster.name}" in said(told, "Deleting")["message"]
+    assert cluster.there("AROCluster")
+    stand.aso.never_delete()
+    cluster.gone()
+
+
+def test_a_restart_in_the_middle_of_a_deletion_goes_on_at_once(stand: Stand, no_operator: Operators) -> None:
+    no_operator.ensure()
+    cluster = Cluster(stand).create()
+    cluster.available()
+    stand.aso.never_delete(f"ResourceGroup/{cluster.name}-rg")
+    cluster.delete()
+    cluster.until("AROCluster", "Deleting")
+    cluster.wait("ResourceGroup", lambda obj: obj["metadata"].get("deletionTimestamp"))
+    no_operator.stop(9)
+    no_operator.ensure()
+    began = time.monotonic()
+    stand.aso.never_delete()
+    stand.admin.wait_gone(cluster.path("AROCluster"))
+    took = time.monotonic() - began
+    cluster.gone()
+
+    assert took < 5, f"took {took:.1f} s after the last object went"
+
+
+@pytest.mark.parametrize("trusted", [True, False], ids=["with an authority", "without one"])
+def test_the_kubeconfig_is_copied_and_never_weakened(
+    stand: Stand, operator: Operators, trusted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = yaml.safe_load(stand.credentials())
+    if not trusted:
+        content["clusters"][0]["cluster"].pop("certificate-authority-data")
+    said_by_azure = yaml.safe_dump(content).encode()
+    monkeypatch.setattr(stand, "credentials", lambda: said_by_azure)
+    cluster = Cluster(stand, destination="from-azure").create(pool=False)
+    cluster.until("AROControlPlane", "Available")
+
+    secret = cluster.get("Secret")
+    assert secret["type"] == "cluster.x-k8s.io/secret"
+    assert secret["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"] == cluster.name
+    assert [one["kind"] for one in secret["metadata"]["ownerReferences"]] == ["AROControlPlane"]
+    assert base64.b64decode(secret["data"]["value"]) == said_by_azure
+    authority = stand.admin.get(manifests.path("Secret", cluster.namespace, f"{cluster.name}-ca"))
+    assert (authority.status == 200) is trusted
+    cluster.delete()
+    cluster.gone()
+    for name in ("from-azure", f"{cluster.name}-kubeconfig"):
+        stand.admin.wait_gone(manifests.path("Secret", cluster.namespace, name))
+
+
+def test_an_identity_that_is_not_for_this_namespace_is_told(
+    stand: Stand, azure: Azure, operator: Operators
+) -> None:
+    cluster = Cluster(stand, identity="id1")
+    azure.prepare(cluster, allowedNamespaces={"list": ["elsewhere"]})
+    cluster.create(pool=False)
+    told = cluster.until("AROControlPlane", "Ready", "False", "IdentityNotUsable")
+    assert "allowedNamespaces" in said(told, "Ready")["message"]
+    assert azure.calls(cluster) == []
+    stand.admin.patch(
+        manifests.path("AzureClusterIdentity", cluster.namespace, "id1"),
+        {"spec": {"allowedNamespaces": {"list": [cluster.namespace]}}},
+    )
+    cluster.until("AROControlPlane", "Available")
+    cluster.delete()
+    cluster.gone()
+
+
+@pytest.mark.slow
+def test_when_nothing_happens_nothing_is_written(stand: Stand, operator: Operators) -> None:
+    """The operator looks every two seconds here."""
+    cluster = Cluster(stand, auth=True).create()
+    cluster.available()
+    cluster.until("AROControlPlane", "ExternalAuthReady")
+    cluster.wait("MachinePool", lambda obj: len(obj["spec"].get("providerIDList") or ()) == 2)
+    before = cluster.versions()
+    mark = stand.plane.audit.mark()
+    time.sleep(30)
+    after = cluster.versions()
+    reading = ("get", "list", "watch")
+    calls = [one for one in stand.plane.audit.events(mark, user="aro:operator") if one["verb"] not in reading]
+
+    assert [(one["verb"], one["requestURI"]) for one in calls] == []
+    ours = {
+        name: version for name, version in before.items() if not name.startswith(("MachinePool", "Cluster/"))
+    }
+    assert ours == {name: after[name] for name in ours}
+    cluster.delete()
+    cluster.gone()
