@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import secrets
 import threading
 import time
@@ -221,8 +222,14 @@ class Operator:
     """The operator in a thread of the test's process: quick to start, and easy to kill."""
 
     def __init__(
-        self, stand: Stand, client: Callable[[], product.Client] | None = None, **options: Any
+        self,
+        stand: Stand,
+        client: Callable[[], product.Client] | None = None,
+        ahead: datetime.timedelta = datetime.timedelta(),
+        **options: Any,
     ) -> None:
+        """``ahead``: how far its clock is before everybody else's."""
+        self._ahead = ahead
         self._make = client or (lambda: product.Client(kubeconfig.load([stand.kubeconfig])))
         self._options = Options(
             "default",
@@ -251,10 +258,13 @@ class Operator:
         if self._failure is not None:
             raise self._failure
 
+    def _now(self) -> datetime.datetime:
+        return datetime.datetime.now(datetime.UTC) + self._ahead
+
     def _run(self) -> None:
         async def work() -> None:
             self.client = self._make()
-            await App(self.client, self._options).run(self._stop)
+            await App(self.client, self._options, now=self._now).run(self._stop)
             await asyncio.sleep(0.1)  # TLS says good-bye after the session is closed
 
         try:

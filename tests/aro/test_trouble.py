@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import time
 from typing import Any
 
@@ -12,7 +13,10 @@ import yaml
 from tests.aro import asokinds, manifests
 from tests.aro.asodouble import Failure
 from tests.aro.operators import Azure, Operators
-from tests.aro.stand import Cluster, Stand, poll, said
+from tests.aro.stand import Cluster, Operator, Stand, poll, said
+from tests.rig import kubeconfig as rig_kubeconfig
+from tests.rig.client import at
+from tests.rig.controlplane import MASTERS
 
 Json = dict[str, Any]
 ADOPT = "vestibule.dev/adopt"
@@ -280,6 +284,49 @@ def test_the_kubeconfig_is_copied_and_never_weakened(
     cluster.gone()
     for name in ("from-azure", f"{cluster.name}-kubeconfig"):
         stand.admin.wait_gone(manifests.path("Secret", cluster.namespace, name))
+
+
+def test_a_kubeconfig_that_ends_soon_is_renewed(
+    stand: Stand, no_operator: Operators, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Operator(stand):
+        cluster = Cluster(stand, destination="from-azure").create(pool=False)
+        cluster.available()
+        fine = cluster.until("AROControlPlane", "KubeconfigReady", "True")
+    written, before = stand.aso.secrets, cluster.get("Secret")
+    # a month passes; Azure gives the same again, and then one that lasts
+    with Operator(stand, ahead=datetime.timedelta(days=29)):
+        told = cluster.until("AROControlPlane", "KubeconfigReady", "False", "Expiring")
+        poll("a new one to be asked for", lambda: stand.aso.secrets > written)
+        poll("the policy to be as before", lambda: not any(map(policy, cluster.embedded().values())))
+        events = stand.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
+    assert said(told, "KubeconfigReady")["message"].startswith(
+        "the client certificate of the kubeconfig ends"
+    )
+    assert any(one["reason"] == "KubeconfigExpiring" for one in events)
+    assert cluster.get("Secret")["data"] == before["data"]
+    assert stand.aso.secrets <= written + 2  # once on the way to skip, once on the way back
+    pair = stand.guest.authority.client("aro:long", MASTERS, days=90)
+    lasting = rig_kubeconfig.write(
+        stand.guest.folder / "lasting.yaml", stand.guest.url, stand.guest.authority.ca, pair
+    ).read_bytes()
+    monkeypatch.setattr(stand, "credentials", lambda: lasting)
+    again = stand.aso.secrets
+    cluster.patch("HcpOpenShiftCluster", {"spec": {"operatorSpec": {"secretExpressions": []}}})
+    poll("Azure to give the new one", lambda: stand.aso.secrets > again)
+    with Operator(stand, ahead=datetime.timedelta(days=29)):
+        cluster.until("AROControlPlane", "KubeconfigReady", "True")
+        poll("the copy to be the new one", lambda: cluster.get("Secret")["data"] != before["data"])
+    assert base64.b64decode(cluster.get("Secret")["data"]["value"]) == lasting
+    assert fine["status"]["ready"] is True
+    no_operator.ensure()
+    cluster.delete()
+    cluster.gone()
+
+
+def policy(obj: Json) -> str | None:
+    found: str | None = (obj["metadata"].get("annotations") or {}).get(POLICY)
+    return found
 
 
 def test_an_identity_that_is_not_for_this_namespace_is_told(

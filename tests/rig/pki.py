@@ -45,7 +45,7 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self._serials = itertools.count(2)
-        self._clients: dict[tuple[str, tuple[str, ...]], Pair] = {}
+        self._clients: dict[tuple[str, tuple[str, ...], int], Pair] = {}
         self._lock = threading.Lock()
         own = (
             _valid(x509.CertificateBuilder().subject_name(self._subject).issuer_name(self._subject))
@@ -63,15 +63,15 @@ class Authority:
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         return self._issue(name, subject, ExtendedKeyUsageOID.SERVER_AUTH)
 
-    def client(self, user: str, groups: Iterable[str] = ()) -> Pair:
+    def client(self, user: str, groups: Iterable[str] = (), days: int = 30) -> Pair:
         """The certificate of a user with groups; the same files for the same question."""
-        asked = (user, tuple(groups))
+        asked = (user, tuple(groups), days)
         with self._lock:
             if asked not in self._clients:
                 names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in asked[1]]
                 subject = x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, user)])
                 stem = f"client-{len(self._clients)}"
-                self._clients[asked] = self._issue(stem, subject, ExtendedKeyUsageOID.CLIENT_AUTH)
+                self._clients[asked] = self._issue(stem, subject, ExtendedKeyUsageOID.CLIENT_AUTH, days)
             return self._clients[asked]
 
     def token_key(self) -> Pair:
@@ -98,9 +98,9 @@ class Authority:
         context.set_alpn_protocols(["http/1.1"])
         return context
 
-    def _issue(self, stem: str, subject: x509.Name, usage: x509.ObjectIdentifier) -> Pair:
+    def _issue(self, stem: str, subject: x509.Name, usage: x509.ObjectIdentifier, days: int = 30) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _valid(x509.CertificateBuilder().subject_name(subject).issuer_name(self._subject))
+        builder = _valid(x509.CertificateBuilder().subject_name(subject).issuer_name(self._subject), days)
         serial = next(self._serials)
         certificate = (
             builder.public_key(key.public_key())
@@ -115,9 +115,9 @@ class Authority:
         return pair
 
 
-def _valid(builder: x509.CertificateBuilder) -> x509.CertificateBuilder:
+def _valid(builder: x509.CertificateBuilder, days: int = 30) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
-    return builder.not_valid_before(now - _DAY).not_valid_after(now + 30 * _DAY)
+    return builder.not_valid_before(now - _DAY).not_valid_after(now + days * _DAY)
 
 
 def write_key(path: Path, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> None:

@@ -1377,6 +1377,9 @@ spec:
               memory: 96Mi
             limits:
               memory: 256Mi
+          volumeMounts:
+            - name: tmp
+              mountPath: /tmp
           securityContext:
             allowPrivilegeEscalation: false
             capabilities:
@@ -1384,6 +1387,11 @@ spec:
                 - ALL
             readOnlyRootFilesystem: true
       automountServiceAccountToken: true
+      volumes:
+        - name: tmp
+          emptyDir:
+            medium: Memory
+            sizeLimit: 16Mi
       securityContext:
         runAsGroup: 65532
         runAsNonRoot: true
@@ -1475,6 +1483,7 @@ spec:
   },
   "identityPolicies": false,
   "install": {
+    "aro": false,
     "caBundle": "",
     "certificate": "self",
     "cpu": "100m",

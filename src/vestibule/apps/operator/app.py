@@ -351,7 +351,8 @@ def _place(options: Options) -> Place:
     if address is None:
         problem = errors.Problem("--aro-webhook-addr", "", f"is {options.aro_webhook_addr!r}")
         raise errors.InvalidSettings(problem)
-    return Place(f"{options.lease or NAME}-aro", options.namespace, address, options.aro_webhook)
+    named = options.aro_webhook if "//" not in options.aro_webhook else f"{options.lease or NAME}-aro"
+    return Place(named, options.namespace, address, options.aro_webhook)
 
 
 def _owner(obj: Object) -> Iterable[str]:

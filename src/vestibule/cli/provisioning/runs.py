@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from vestibule.cli.provisioning import shown
@@ -35,6 +36,7 @@ def how(given: Given) -> How:
         look=given["look"],
         parallel=given["parallel"],
         verify=given.get("verify", True),
+        pause=time.sleep,  # looked up when the run begins, so that whoever replaces it is heard
     )
 
 

@@ -149,8 +149,8 @@ class Install(Section, frozen=True):
     hosted_namespaces: tuple[str, ...] = ()
     """The namespaces in which it does; empty: all. Each must exist."""
     aro: bool = False
-    """Let the operator look after ARO HCP clusters: it may then write the kinds of Azure Service Operator that
-    they are made of, and Secrets, everywhere; for ``render --operator`` alone."""
+    """Let the operator look after ARO HCP clusters: it may then write Secrets, and the kinds of Azure Service
+    Operator that they are made of, everywhere; for ``render --operator`` alone."""
     settings: str = ""
     """Name of a ConfigMap with ``settings.json`` to mount; empty: one is made from the current settings."""
 

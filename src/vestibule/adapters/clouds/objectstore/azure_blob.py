@@ -11,16 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from vestibule import errors
-from vestibule.adapters.clouds.objectstore.ports import (
-    ABSENT,
-    LARGEST,
-    Content,
-    Stored,
-    below,
-    changed,
-    checked,
-    too_large,
-)
+from vestibule.adapters.clouds.objectstore import ports
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
@@ -48,7 +39,7 @@ _KEY_HELPS: Final = (
     "AuthenticationFailed",
 )
 _SCOPE: Final = "https://storage.azure.com/.default"
-_PLAIN: Final = {"retry_total": 0, "max_single_get_size": LARGEST}
+_PLAIN: Final = {"retry_total": 0, "max_single_get_size": ports.LARGEST}
 """The SDK's own repeats pass over Retry-After and throttled calls; ours do not."""
 _ATTEMPTS: Final = 5
 _PASSING: Final = (408, 429, 500, 502, 503, 504)
@@ -79,7 +70,7 @@ class AzureBlobs:
     ) -> None:
         self._pause = pause
         self._account_url, self._container = account_url.rstrip("/"), container
-        self._prefix = below(prefix)
+        self._prefix = ports.below(prefix)
         self._shared_key = shared_key
         self._options = {**_PLAIN, **options}
         if credential is None and (login or shared_key is None):
@@ -92,16 +83,16 @@ class AzureBlobs:
         """The container's address."""
         return f"{self._account_url}/{self._container}/{self._prefix}".rstrip("/")
 
-    def read(self, name: str) -> Stored | None:
+    def read(self, name: str) -> ports.Stored | None:
         """The blob; None when there is none."""
-        checked(name)
+        ports.checked(name)
 
-        def get(blob: BlobClient) -> Stored | None:
+        def get(blob: BlobClient) -> ports.Stored | None:
             stream = blob.download_blob()  # all that we take comes with the first request
-            if stream.properties.size > LARGEST:
-                raise too_large(self.where, name)
+            if stream.properties.size > ports.LARGEST:
+                raise ports.too_large(self.where, name)
             settings = stream.properties.content_settings
-            return Stored(
+            return ports.Stored(
                 stream.readall(),
                 str(stream.properties.etag),
                 settings.content_type or "",
@@ -110,11 +101,11 @@ class AzureBlobs:
 
         return self._do(name, get, absent=lambda: None)
 
-    def write(self, name: str, content: Content, *, if_match: str | None = None) -> str:
+    def write(self, name: str, content: ports.Content, *, if_match: str | None = None) -> str:
         """Put the blob, in one request; tags are index tags."""
         from azure.storage.blob import ContentSettings
 
-        checked(name)
+        ports.checked(name)
         settings = ContentSettings(
             content_type=content.content_type, cache_control=content.cache_control or None
         )
@@ -123,7 +114,7 @@ class AzureBlobs:
         def put(blob: BlobClient) -> str:
             answer = blob.upload_blob(
                 content.body,
-                overwrite=if_match != ABSENT,
+                overwrite=if_match != ports.ABSENT,
                 content_settings=settings,
                 **more,
                 **_condition(if_match),
@@ -134,7 +125,7 @@ class AzureBlobs:
 
     def remove(self, name: str, *, if_match: str | None = None) -> bool:
         """Delete the blob."""
-        checked(name)
+        ports.checked(name)
 
         def delete(blob: BlobClient) -> bool:
             blob.delete_blob(**_condition(if_match))
@@ -175,7 +166,7 @@ class AzureBlobs:
         if code in _MISSING or (status == 404 and code != "BlobNotFound"):
             return errors.NotFound(f"{self.where}: {_MISSING.get(code, code or 'is not there')}")
         if status == 412 or code in ("BlobAlreadyExists", "BlobNotFound"):
-            return changed(self.where, name)
+            return ports.changed(self.where, name)
         if status in (401, 403) or code in _ADVICE:
             return errors.Forbidden(f"{self.where}: {_ADVICE.get(code, 'refused')} ({code or status})")
         said = code or (error.reason or "").strip()
@@ -233,7 +224,7 @@ def _said(error: Exception) -> str:
 def _condition(if_match: str | None) -> dict[str, Any]:
     from azure.core import MatchConditions
 
-    if if_match is None or if_match == ABSENT:
+    if if_match is None or if_match == ports.ABSENT:
         return {}
     return {"etag": if_match, "match_condition": MatchConditions.IfNotModified}
 

@@ -19,15 +19,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from vestibule import errors
-from vestibule.adapters.clouds.objectstore.ports import (
-    ABSENT,
-    LARGEST,
-    Content,
-    Stored,
-    changed,
-    checked,
-    too_large,
-)
+from vestibule.adapters.clouds.objectstore import ports
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -45,9 +37,9 @@ class Directory:
         """The path."""
         return str(self._path)
 
-    def read(self, name: str) -> Stored | None:
+    def read(self, name: str) -> ports.Stored | None:
         """The document; None when there is none."""
-        checked(name)
+        ports.checked(name)
         if not self._path.exists():
             return None
         try:
@@ -58,9 +50,9 @@ class Directory:
         except OSError as error:
             self._failed(error, name)
 
-    def write(self, name: str, content: Content, *, if_match: str | None = None) -> str:
+    def write(self, name: str, content: ports.Content, *, if_match: str | None = None) -> str:
         """Replace the document at once; a directory keeps neither type nor tags."""
-        checked(name)
+        ports.checked(name)
         try:
             self._path.mkdir(self._folder_mode, parents=True, exist_ok=True)
             with self._root() as root, _parent(root, name, self._folder_mode) as (folder, last):
@@ -72,7 +64,7 @@ class Directory:
 
     def remove(self, name: str, *, if_match: str | None = None) -> bool:
         """Remove the document; empty folders stay."""
-        checked(name)
+        ports.checked(name)
         try:
             with self._root() as root, _parent(root, name) as (folder, last):
                 if self._stored(folder, last, name) is None:
@@ -96,7 +88,7 @@ class Directory:
         finally:
             os.close(root)
 
-    def _stored(self, folder: int, last: str, name: str) -> Stored | None:
+    def _stored(self, folder: int, last: str, name: str) -> ports.Stored | None:
         try:
             file = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         except FileNotFoundError:
@@ -104,16 +96,16 @@ class Directory:
         with os.fdopen(file, "rb") as opened:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise OSError(errno.EINVAL, "is no regular file")
-            body = opened.read(LARGEST + 1)
-        if len(body) > LARGEST:
-            raise too_large(self.where, name)
-        return Stored(body, _etag(body))
+            body = opened.read(ports.LARGEST + 1)
+        if len(body) > ports.LARGEST:
+            raise ports.too_large(self.where, name)
+        return ports.Stored(body, _etag(body))
 
     def _compare(self, folder: int, last: str, name: str, if_match: str | None) -> None:
         found = self._stored(folder, last, name)
-        has = ABSENT if found is None else found.etag
+        has = ports.ABSENT if found is None else found.etag
         if if_match is not None and has != if_match:
-            raise changed(self.where, name)
+            raise ports.changed(self.where, name)
 
     def _replace(self, folder: int, last: str, body: bytes) -> None:
         beside = f".{last}.{secrets.token_hex(6)}"

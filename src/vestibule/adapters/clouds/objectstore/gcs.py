@@ -6,16 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from vestibule import errors
-from vestibule.adapters.clouds.objectstore.ports import (
-    ABSENT,
-    LARGEST,
-    Content,
-    Stored,
-    below,
-    changed,
-    checked,
-    too_large,
-)
+from vestibule.adapters.clouds.objectstore import ports
 
 _SECONDS: Final = 30.0
 
@@ -28,7 +19,7 @@ class Gcs:
 
     def __init__(self, bucket: str, *, prefix: str = "", client: Any = None, **options: Any) -> None:
         self._name = bucket
-        self._prefix = below(prefix)
+        self._prefix = ports.below(prefix)
         self._client = client if client is not None else _opened(bucket, options)
 
     @property
@@ -36,22 +27,22 @@ class Gcs:
         """Bucket and prefix."""
         return f"gs://{self._name}/{self._prefix}".rstrip("/")
 
-    def read(self, name: str) -> Stored | None:
+    def read(self, name: str) -> ports.Stored | None:
         """The object; None when there is none."""
-        checked(name)
+        ports.checked(name)
         try:
             while True:
                 blob = self._client.bucket(self._name).get_blob(self._prefix + name, timeout=_SECONDS)
                 if blob is None:
                     self._exists()
                     return None
-                if (blob.size or 0) > LARGEST:
-                    raise too_large(self.where, name)
+                if (blob.size or 0) > ports.LARGEST:
+                    raise ports.too_large(self.where, name)
                 # a download overwrites what the object said of itself
                 about = (str(blob.generation), blob.content_type or "", blob.cache_control or "")
                 body = self._body(blob)
                 if body is not None:
-                    return Stored(body, *about)
+                    return ports.Stored(body, *about)
         except _failures() as error:
             self._failed(error, name)
 
@@ -74,9 +65,9 @@ class Gcs:
             return None
         return found
 
-    def write(self, name: str, content: Content, *, if_match: str | None = None) -> str:
+    def write(self, name: str, content: ports.Content, *, if_match: str | None = None) -> str:
         """Put the object, in one request."""
-        checked(name)
+        ports.checked(name)
         blob = self._client.bucket(self._name).blob(self._prefix + name)
         blob.cache_control = content.cache_control or None
         if content.tags:
@@ -91,7 +82,7 @@ class Gcs:
 
     def remove(self, name: str, *, if_match: str | None = None) -> bool:
         """Delete the object."""
-        checked(name)
+        ports.checked(name)
         from google.api_core import exceptions
 
         blob = self._client.bucket(self._name).blob(self._prefix + name)
@@ -106,7 +97,7 @@ class Gcs:
     def _failed(self, error: Exception, name: str) -> NoReturn:
         status = int(getattr(error, "code", None) or 0)
         if status == 412:
-            raise changed(self.where, name) from error
+            raise ports.changed(self.where, name) from error
         if status == 404:
             raise errors.NotFound(f"{self.where}: the bucket does not exist") from error
         if status in (401, 403):
@@ -132,7 +123,7 @@ def _opened(bucket: str, options: Mapping[str, Any]) -> Any:
 def _condition(if_match: str | None) -> dict[str, int]:
     if if_match is None:
         return {}
-    if if_match != ABSENT and not if_match.isdigit():
+    if if_match != ports.ABSENT and not if_match.isdigit():
         raise errors.InvalidInput(errors.Problem("if_match", if_match, "is no generation, want a number"))
     return {"if_generation_match": int(if_match or 0)}
 

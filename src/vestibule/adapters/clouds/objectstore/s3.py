@@ -7,16 +7,7 @@ from typing import Any, Final, NoReturn
 from urllib.parse import urlencode
 
 from vestibule import errors
-from vestibule.adapters.clouds.objectstore.ports import (
-    ABSENT,
-    LARGEST,
-    Content,
-    Stored,
-    below,
-    changed,
-    checked,
-    too_large,
-)
+from vestibule.adapters.clouds.objectstore import ports
 
 _CONFLICTS: Final = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
 _REFUSED: Final = (
@@ -38,7 +29,7 @@ class S3:
 
     def __init__(self, bucket: str, *, prefix: str = "", client: Any = None, **options: Any) -> None:
         self._bucket = bucket
-        self._prefix = below(prefix)
+        self._prefix = ports.below(prefix)
         self._client = client if client is not None else _opened(options)
 
     @property
@@ -46,31 +37,31 @@ class S3:
         """Bucket and prefix."""
         return f"s3://{self._bucket}/{self._prefix}".rstrip("/")
 
-    def read(self, name: str) -> Stored | None:
+    def read(self, name: str) -> ports.Stored | None:
         """The object; None when there is none."""
-        checked(name)
+        ports.checked(name)
         try:
             answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
             with answer["Body"] as stream:
-                body: bytes = stream.read(LARGEST + 1)
+                body: bytes = stream.read(ports.LARGEST + 1)
         except _failures() as error:
             if _code(error) in _NO_KEY:
                 return None
             self._failed(error, name)
-        if len(body) > LARGEST:
-            raise too_large(self.where, name)
+        if len(body) > ports.LARGEST:
+            raise ports.too_large(self.where, name)
         kept = (str(answer.get(header, "")) for header in ("ETag", "ContentType", "CacheControl"))
-        return Stored(body, *kept)
+        return ports.Stored(body, *kept)
 
-    def write(self, name: str, content: Content, *, if_match: str | None = None) -> str:
+    def write(self, name: str, content: ports.Content, *, if_match: str | None = None) -> str:
         """Put the object, in one request."""
-        checked(name)
+        ports.checked(name)
         more: dict[str, Any] = {}
         if content.cache_control:
             more["CacheControl"] = content.cache_control
         if content.tags:
             more["Tagging"] = urlencode(content.tags)
-        if if_match == ABSENT:
+        if if_match == ports.ABSENT:
             more["IfNoneMatch"] = "*"
         elif if_match is not None:
             more["IfMatch"] = if_match
@@ -84,7 +75,7 @@ class S3:
             )
         except _failures() as error:
             if if_match and _code(error) in _NO_KEY:
-                raise changed(self.where, name) from error
+                raise ports.changed(self.where, name) from error
             self._failed(error, name)
         return str(answer["ETag"])
 
@@ -104,7 +95,7 @@ class S3:
         if code == "NoSuchBucket":
             raise errors.NotFound(f"{self.where}: the bucket does not exist") from error
         if code in _CONFLICTS:
-            raise changed(self.where, name) from error
+            raise ports.changed(self.where, name) from error
         if code in _REFUSED:
             text = (
                 f"we may not touch {name} ({code}); s3:GetObject, s3:PutObject and s3:ListBucket are needed"

@@ -1,13 +1,12 @@
 """Carries out what a decision came to: in its order, and only what differs from what is there.
 
-What was applied last is remembered by digest, so that a field that left the spec is taken back as well; after
-a restart everything is applied once, which moves nothing in the cluster where nothing differs.
+What we applied last is what the API server says that we own, so that a field that left the spec is taken
+back as well, and a process that starts writes nothing where nothing differs.
 """
 
 from __future__ import annotations
 
-import hashlib
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -18,12 +17,10 @@ from vestibule.adapters.cluster.discovery import Discovery
 from vestibule.apps.operator.aro.sight import Sight
 from vestibule.apps.operator.runtime import difference
 from vestibule.apps.operator.runtime.pen import Pen
-from vestibule.core.aro import embedded, names
+from vestibule.core.aro import embedded, fields, names
 from vestibule.core.aro.embedded import Gvk
 from vestibule.core.aro.world import Change, Object, Pass, Ref
 from vestibule.core.kinds.gvk import Kind
-
-_REMEMBERED: Final = 20_000
 
 
 class Performer:
@@ -34,8 +31,6 @@ class Performer:
         self._pen = pen
         self._sight = sight
         self._discovery = discovery
-        self._applied: dict[tuple[Kind, str, str], tuple[str, str]] = {}
-        """Digest of what was applied last, and the uid it was applied to."""
 
     async def marks(self, kind: Kind, obj: Object, made: Pass) -> Object | None:
         """Finalizer and annotations on the subject; the subject as it is then, None when nothing changed."""
@@ -81,6 +76,8 @@ class Performer:
         if made.finalizer is False and finalizer in held:
             left = [one for one in held if one != finalizer]
             obj = await self._own(kind, obj, {"metadata": {"finalizers": left}})
+            if not left and obj["metadata"].get("deletionTimestamp"):
+                self._sight.went(kind, obj)
         return obj
 
     async def _own(self, kind: Kind, obj: Object, patch: Object, sub: str = "") -> Object:
@@ -108,12 +105,10 @@ class Performer:
         meta = one["metadata"]
         namespace, name = str(meta.get("namespace") or ""), str(meta["name"])
         live = await self._live(kind, namespace, name)
-        digest = hashlib.sha256(msgspec.json.encode(one, order="sorted")).hexdigest()[:16]
-        where = (kind, namespace, name)
-        if live is not None:
-            same = self._applied.get(where) == (digest, str(live["metadata"].get("uid")))
-            if same and not difference.first(one, _comparable(live, one)):
-                return False
+        if live is not None and not (
+            difference.first(one, _comparable(live, one)) or fields.stale(live, one, names.MANAGER)
+        ):
+            return False
         call = calls.apply(kind, one, field_manager=names.MANAGER, force=True)
         try:
             answer = await self._pen.send(call, kind, f"applying {kind.kind} {namespace}/{name}")
@@ -121,16 +116,12 @@ class Performer:
             self._discovery.forget(kind)  # its definition may have gone: the next look asks
             raise
         after = self._noted(kind, answer.body)
-        if len(self._applied) >= _REMEMBERED:
-            self._applied.clear()
-        self._applied[where] = (digest, str(after["metadata"].get("uid")))
         before = str(live["metadata"].get("resourceVersion")) if live is not None else ""
         return str(after["metadata"].get("resourceVersion")) != before
 
     async def _delete(self, one: Object) -> None:
         kind = await self._kind(embedded.of(one))
         meta = one["metadata"]
-        self._applied.pop((kind, str(meta.get("namespace") or ""), str(meta["name"])), None)
         call = calls.delete(kind, str(meta.get("namespace") or ""), meta["name"], uid=meta["uid"])
         answer = await self._pen.send(call, kind, f"deleting {kind.kind} {meta['name']}", 202, 404, 409)
         if answer.status < 300 and _is_object(answer.body, kind):

@@ -37,6 +37,8 @@ class Sight:
         self._tasks: dict[Kind, asyncio.Task[None]] = {}
         self._written: dict[tuple[Kind, str], dict[str, Object]] = {}
         """By kind and namespace, what we wrote and the watch has not told of."""
+        self._gone: dict[tuple[Kind, str, str], str] = {}
+        """Uids of what went with a write of ours, until the watch tells."""
 
     def watch(self, kind: Kind, keys: Keys) -> None:
         """Listen to a kind from now on; nothing, if we do."""
@@ -78,11 +80,15 @@ class Sight:
 
     def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
         """The object as we know it."""
-        written = self._unheard(kind, namespace, name)
-        if written is not None:
-            return written
-        found = self._followers[kind].store.get(namespace, name)
-        return found.object if found else None
+        found = self._unheard(kind, namespace, name)
+        if found is None:
+            heard = self._followers[kind].store.get(namespace, name)
+            found = heard.object if heard else None
+        if self._gone and (kind, namespace, name) in self._gone:
+            if found is not None and found["metadata"].get("uid") == self._gone[kind, namespace, name]:
+                return None
+            del self._gone[kind, namespace, name]
+        return found
 
     def list(self, kind: Kind, namespace: str | None = None) -> Iterator[Object]:
         """All objects of a kind, in a namespace or in all."""
@@ -116,9 +122,16 @@ class Sight:
         if follower is not None and _number(follower.version) < _number(meta["resourceVersion"]):
             self._written.setdefault((kind, namespace), {})[name] = obj
 
+    def went(self, kind: Kind, obj: Object) -> None:
+        """The API server removed it with a write of ours."""
+        meta = obj["metadata"]
+        self._gone[kind, str(meta.get("namespace") or ""), str(meta["name"])] = str(meta.get("uid"))
+
     def problem(self) -> str:
         """What keeps us from hearing of changes; empty when nothing does."""
         for one in self._followers.values():
+            if self._tasks[one.kind].done():
+                return f"{one.kind}: the watch has ended"
             if not one.synced:
                 return f"{one.kind} not listed yet{': ' + one.error if one.error else ''}"
             lost = one.lost_for()

@@ -1,0 +1,105 @@
+"""Granted is used, and used is granted: the rendered role for ARO HCP clusters against the audit log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.apiserver.operated import Operated, Running, operated
+from tests.aro import manifests
+from tests.aro.operators import Azure, Operators
+from tests.aro.stand import Cluster, Stand, poll, said
+from tests.rig import process
+from tests.rig.client import at
+from vestibule.core.native import arorights, operator
+
+Used = set[tuple[str, str]]
+UNSEEN = {
+    # asked for by OpenShift's admission, which no plain API server has
+    ("aroclusters/finalizers", "update"),
+    ("arocontrolplanes/finalizers", "update"),
+    ("aromachinepools/finalizers", "update"),
+    # not embedded by these tests
+    ("networksecuritygroups", "create"),
+    ("networksecuritygroups", "delete"),
+    ("networksecuritygroups", "list"),
+    ("networksecuritygroups", "patch"),
+    ("networksecuritygroups", "watch"),
+}
+
+
+def seen(stand: Operated) -> tuple[Used, Used]:
+    """What it did, and what it was refused."""
+    done: Used = set()
+    refused: Used = set()
+    for event in stand.plane.audit.events(user=stand.user):
+        about = event.get("objectRef")
+        if about is None:
+            continue
+        resource = "/".join(filter(None, (about["resource"], about.get("subresource"))))
+        code = event.get("responseStatus", {}).get("code")
+        into = refused if code == 403 else done
+        into.add((resource, event["verb"]))
+        if event["verb"] == "patch" and code == 201:
+            into.add((resource, "create"))  # apply that creates is authorised as both
+    return done, refused
+
+
+@pytest.mark.slow
+def test_granted_is_used(stand: Stand, azure: Azure, no_operator: Operators, tmp_path: Path) -> None:
+    with operated(stand.plane, tmp_path, install={"aro": True}) as made:
+        door = process.free_port()
+        with pytest.MonkeyPatch.context() as patch:
+            azure.simulated.environ(patch)
+            running = made.start(
+                *("--aro", "--azure-cloud", str(azure.simulated.running.cloud)),
+                *("--aro-webhook", f"https://127.0.0.1:{door}", "--aro-webhook-addr", f"127.0.0.1:{door}"),
+            )
+        process.wait("the operator to be ready", lambda: _ready(running), 30)
+        name = f"{operator.name(made.settings)}-aro"
+        cluster = Cluster(stand, identity="id1", auth=True, destination="elsewhere")
+        azure.prepare(cluster, allowedNamespaces={"selector": {"matchLabels": {"a": "b"}}})
+        stand.admin.patch(at("namespaces", name=cluster.namespace), {"metadata": {"labels": {"a": "b"}}})
+        objects = manifests.pool(cluster.wish, cluster.namespace)
+        scaling = objects[1]["spec"]["resources"][0]["spec"]["properties"]
+        scaling["autoScaling"] = {"min": 1, "max": 3}
+        cluster.create(pool=False)
+        stand.make(objects)
+        cluster.available()
+        cluster.until("AROControlPlane", "ExternalAuthReady")
+        poll("MachinePools to be told who counts", lambda: _managed(cluster))
+        stand.make(manifests.pool(cluster.wish, cluster.namespace, "np2"))
+        second = manifests.path("AROMachinePool", cluster.namespace, f"{cluster.name}-np2")
+        stand.admin.wait(second, lambda obj: said(obj, "Ready").get("status") == "True")
+        stand.admin.delete(manifests.path("MachinePool", cluster.namespace, f"{cluster.name}-np2"))
+        stand.admin.wait_gone(second)
+        refusal = stand.admin.delete(cluster.path("AROMachinePool"))
+        assert refusal.status == 403
+        cluster.delete()
+        cluster.gone()
+        done, refused = seen(made)
+        stand.admin.delete(
+            at("validatingwebhookconfigurations", name=name, api="admissionregistration.k8s.io/v1")
+        )
+    granted = {
+        (resource, verb)
+        for rule in arorights.rules(name)
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+    assert refused == set()
+    assert granted - done == UNSEEN
+
+
+def _ready(running: Running) -> bool:
+    try:
+        return running.get("/readyz")[0] == 200
+    except OSError:
+        return False
+
+
+def _managed(cluster: Cluster) -> bool:
+    annotations = cluster.get("MachinePool")["metadata"].get("annotations") or {}
+    return annotations.get("cluster.x-k8s.io/replicas-managed-by") == "aro-hcp"

@@ -1,0 +1,121 @@
+"""When a kubeconfig ends: what is told, how a new one is asked for, when to look again."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+from typing import Any
+
+import pytest
+import yaml
+
+from vestibule.core.aro import kubeconfigs, names
+from vestibule.core.aro.shelf import Shelf
+from vestibule.core.pki import authority
+
+Json = dict[str, Any]
+BORN = datetime.datetime(2026, 11, 16, tzinfo=datetime.UTC)
+DAY = datetime.timedelta(days=1)
+CONTROL_PLANE: Json = {
+    "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2",
+    "kind": "AROControlPlane",
+    "metadata": {"name": "c-cp", "namespace": "n", "uid": "u"},
+}
+HCP: Json = {
+    "apiVersion": "redhatopenshift.azure.com/v1api20260630preview",
+    "kind": "HcpOpenShiftCluster",
+    "metadata": {"name": "c", "namespace": "n"},
+    "spec": {},
+}
+
+
+class Reading(Shelf):
+    """Reads kubeconfigs as well."""
+
+    def parsed(self, text: bytes) -> Any:
+        return yaml.safe_load(text)
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def secret(user: Json) -> Json:
+    content = {
+        "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "https://c"}}],
+        "users": [{"name": "u", "user": user}],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "c-kubeconfig", "namespace": "n"},
+        "data": {"value": encoded(yaml.safe_dump(content))},
+    }
+
+
+@pytest.fixture(scope="module")
+def certificate() -> Json:
+    """Of a user, for a day."""
+    signer = authority.new_authority("a", now=BORN, life=DAY)
+    leaf = authority.new_leaf(signer, ["u"], now=BORN, life=DAY)
+    return {"client-certificate-data": encoded(leaf.certificate)}
+
+
+def kept(user: Json, after: datetime.timedelta, **annotations: str) -> kubeconfigs.Kept:
+    world = Reading([secret(user)], BORN + after)
+    live = {**HCP, "metadata": {**HCP["metadata"], "annotations": annotations}}
+    return kubeconfigs.keep(CONTROL_PLANE, HCP, live, "c", world)
+
+
+def asking(found: kubeconfigs.Kept) -> list[Json]:
+    return [one.patch["metadata"]["annotations"] for one in found.changes if one.ref.kind == names.HCP]
+
+
+def test_one_that_lasts_is_looked_at_again_in_time(certificate: Json) -> None:
+    found = kept(certificate, DAY / 2)
+
+    assert found.condition is not None
+    assert (found.condition.status, found.condition.reason) == ("True", "Valid")
+    assert asking(found) == []
+    assert found.after is not None
+    assert 0 < found.after < DAY.total_seconds() / 2
+
+
+@pytest.mark.parametrize(("part", "reason"), [(0.95, "Expiring"), (1.5, "Expired")])
+def test_for_one_that_ends_a_new_one_is_asked(certificate: Json, part: float, reason: str) -> None:
+    found = kept(certificate, DAY * part)
+    (said,) = asking(found)
+
+    assert found.condition is not None
+    assert (found.condition.status, found.condition.reason) == ("False", reason)
+    assert said == {
+        names.KUBECONFIG_ASKED: "2026-11-17T00:00:00Z",
+        names.RECONCILE_POLICY: "skip",
+        names.PREVIOUS_POLICY: "",
+    }
+    assert found.there
+
+
+def test_it_is_asked_for_once(certificate: Json) -> None:
+    asked = {names.KUBECONFIG_ASKED: "2026-11-17T00:00:00Z"}
+
+    assert asking(kept(certificate, DAY * 0.95, **asked)) == []
+
+
+def test_nothing_is_asked_for_while_the_policy_is_skip(certificate: Json) -> None:
+    assert asking(kept(certificate, DAY * 0.95, **{names.RECONCILE_POLICY: "skip"})) == []
+
+
+def test_a_policy_of_the_users_is_kept_in_mind(certificate: Json) -> None:
+    (said,) = asking(kept(certificate, DAY * 0.95, **{names.RECONCILE_POLICY: "detach-on-delete"}))
+
+    assert said[names.PREVIOUS_POLICY] == "detach-on-delete"
+
+
+@pytest.mark.parametrize("user", [{"token": "t"}, {"client-certificate-data": "!"}, {}])
+def test_without_a_certificate_nothing_is_known(user: Json) -> None:
+    found = kept(user, DAY)
+
+    assert (found.condition, found.until, asking(found)) == (None, None, [])
