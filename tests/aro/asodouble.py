@@ -142,7 +142,7 @@ class AsoDouble:
 
     async def _serve(self) -> None:
         self._client = Client(kubeconfig.load([self._path]))
-        tasks = []
+        tasks: list[asyncio.Task[Any]] = []
         for kind in asokinds.KINDS:
             follower = Wholes(self._client, self._kinds[kind.kind], self._tell, optional=True)
             self._followers[kind.kind] = follower
