@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from tests.apiserver.operated import Running
 from tests.aro import asokinds, manifests
 from tests.aro.asodouble import AsoDouble, Pool
 from tests.aro.manifests import Wish
-from tests.rig import clusterapi, process
+from tests.rig import clusterapi
 from tests.rig.client import Client, at
 from tests.rig.controlplane import MASTERS, ControlPlane
 from tests.rig.guest import guest_of
@@ -261,33 +260,23 @@ class Operator:
     def _now(self) -> datetime.datetime:
         return datetime.datetime.now(datetime.UTC) + self._ahead
 
+    async def _said_goodbye(self, seconds: float = 5.0) -> None:
+        """TLS closes its sockets after the session is closed; until none but the loop's own is left."""
+        watched = vars(self._loop)["_selector"].get_map()
+        deadline = self._loop.time() + seconds
+        while len(watched) > 1 and self._loop.time() < deadline:  # noqa: ASYNC110 - they tell nobody
+            await asyncio.sleep(0.02)
+
     def _run(self) -> None:
         async def work() -> None:
             self.client = self._make()
             await App(self.client, self._options, now=self._now).run(self._stop)
-            await asyncio.sleep(0.1)  # TLS says good-bye after the session is closed
+            await self._said_goodbye()
 
         try:
             self._loop.run_until_complete(work())
         except BaseException as error:  # noqa: BLE001 - raised at the end
             self._failure = error
-
-
-@contextlib.contextmanager
-def operator_process(stand: Stand, folder: Path, *arguments: str) -> Iterator[Running]:
-    """``vestibule operator --aro`` as a process."""
-    port = process.free_port()
-    running = Running(
-        folder,
-        *("operator", "--kubeconfig", str(stand.kubeconfig), "--namespace", "default", "--aro"),
-        *("--no-leader-elect", "--no-issuers", "--only", "nobody", "--metrics-addr", f"127.0.0.1:{port}"),
-        *arguments,
-    )
-    running.port = port
-    try:
-        yield running
-    finally:
-        running.end()
 
 
 def poll(what: str, holds: Callable[[], object], seconds: float = 20.0) -> None:

@@ -84,3 +84,21 @@ def test_a_registration_that_was_taken_away_comes_back(stand: Stand, operator: O
     after = stand.admin.get(REGISTRATION).object
 
     assert after["webhooks"] == before["webhooks"]
+
+
+def test_what_was_there_before_can_be_changed_in_all_else(stand: Stand, no_operator: Operators) -> None:
+    """Nobody could heal it otherwise, nor let it go."""
+    cluster = Cluster(stand)
+    obj = written(cluster, "AROControlPlane")
+    hcp = obj["spec"]["resources"][0]
+    hcp["spec"]["properties"]["etcd"]["dataEncryption"]["customerManaged"]["kms"]["activeKey"].pop("version")
+    stand.make([obj])
+    no_operator.ensure()
+    path = cluster.path("AROControlPlane")
+    labelled = stand.admin.patch(path, {"metadata": {"labels": {"a": "b"}}})
+    changed = stand.admin.patch(path, {"spec": {"subscriptionID": "s"}})
+
+    assert labelled.status == 200, labelled.body
+    assert changed.status == 422, changed.body
+    assert stand.admin.delete(path).status == 200
+    stand.admin.wait_gone(path)

@@ -332,9 +332,15 @@ def policy(obj: Json) -> str | None:
 def test_an_identity_that_is_not_for_this_namespace_is_told(
     stand: Stand, azure: Azure, operator: Operators
 ) -> None:
-    cluster = Cluster(stand, identity="id1")
+    """Where it was there first; later ones are refused when they are written."""
+    cluster = Cluster(stand, identity="id1").create(pool=False)
+    missing = cluster.until("AROControlPlane", "Ready", "False", "IdentityNotUsable")
+    assert "does not exist" in said(missing, "Ready")["message"]
     azure.prepare(cluster, allowedNamespaces={"list": ["elsewhere"]})
-    cluster.create(pool=False)
+    poll(
+        "the identity to be told",
+        lambda: "allowedNamespaces" in said(cluster.get("AROControlPlane"), "Ready")["message"],
+    )
     told = cluster.until("AROControlPlane", "Ready", "False", "IdentityNotUsable")
     assert "allowedNamespaces" in said(told, "Ready")["message"]
     assert azure.calls(cluster) == []

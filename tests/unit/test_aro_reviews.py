@@ -84,6 +84,23 @@ def test_what_is_no_review_is_told(body: bytes, status: int) -> None:
     assert caught.value.status == status
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ({"resources": [1]}, {"resources": [1], "providerIDList": ["a"]}, True),
+        ({"resources": [1]}, {"resources": [1], "controlPlaneEndpoint": {"host": "h"}}, True),
+        ({"resources": [1]}, {"resources": [2]}, False),
+        ({}, {"identityRef": {"name": "i"}}, False),
+    ],
+)
+def test_what_controllers_write_is_no_change(before: Json, after: Json, same: bool) -> None:
+    asked = reviews.decode(
+        review(operation="UPDATE", object={**OBJECT, "spec": after}, oldObject={**OBJECT, "spec": before})
+    )
+
+    assert reviews.unchanged(asked) is same
+
+
 def test_the_registration_asks_about_all_three_kinds() -> None:
     made = reviews.registration("n", {"url": "https://a"})
     (hook,) = made["webhooks"]

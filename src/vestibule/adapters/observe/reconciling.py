@@ -27,8 +27,8 @@ class Reconciling(Collector):
         self.queues: dict[str, Callable[[], Mapping[str, int]]] = {}
         """For each controller, what its queue holds: ready, running, waiting."""
         self.leading: Callable[[], bool] = lambda: False
-        self.conditions: dict[tuple[str, str, str], bool] = {}
-        """Kind, object and type of the conditions that were written last."""
+        self.conditions: dict[tuple[str, str], dict[str, bool]] = {}
+        """By kind and object, the conditions that were written last."""
         self._registry = CollectorRegistry()
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -41,10 +41,11 @@ class Reconciling(Collector):
 
     def show(self, kind: str, name: str, conditions: Iterable[Mapping[str, Any]]) -> None:
         """The conditions of an object, in place of those that were shown before; none: it is gone."""
-        for key in [key for key in self.conditions if key[:2] == (kind, name)]:
-            del self.conditions[key]
-        for one in conditions:
-            self.conditions[kind, name, str(one["type"])] = one["status"] == "True"
+        held = {str(one["type"]): one["status"] == "True" for one in conditions}
+        if held:
+            self.conditions[kind, name] = held
+        else:
+            self.conditions.pop((kind, name), None)
 
     def collect(self) -> Iterator[Metric]:
         """Everything, as Prometheus wants it."""
@@ -80,8 +81,9 @@ class Reconciling(Collector):
         held = GaugeMetricFamily(
             "vestibule_operator_condition", "1 when a condition holds.", labels=("kind", "name", "type")
         )
-        for about, holds in list(self.conditions.items()):
-            held.add_metric(about, holds)
+        for about, told in list(self.conditions.items()):
+            for condition, holds in told.items():
+                held.add_metric((*about, condition), holds)
         yield held
         yield GaugeMetricFamily(
             "vestibule_operator_leading", "1 when this process leads.", value=self.leading()

@@ -24,6 +24,8 @@ _WORDS: Final = {
     "Forbidden": ("FieldValueForbidden", "Forbidden"),
     "Duplicate": ("FieldValueDuplicate", "Duplicate value"),
 }
+_OURS: Final = ("controlPlaneEndpoint", "providerIDList")
+"""Fields of specs that controllers write."""
 _WARNINGS: Final = 3
 """More break clients, and nobody reads them."""
 _LONGEST: Final = 200
@@ -69,6 +71,19 @@ def decode(body: bytes) -> Asked:
     if obj is None or not isinstance(obj.get("metadata"), dict):
         raise errors.MalformedReview(422, "holds no object", "request.object")
     return Asked(request.uid, request.operation, obj, request.old_object)
+
+
+def unchanged(asked: Asked) -> bool:
+    """Whether an update leaves alone all that users write: what is there was let in once, and nobody could
+    heal it, nor let it go, if every write of ours were refused for it."""
+    if asked.operation != "UPDATE" or asked.old is None:
+        return False
+    before, after = (_written(one) for one in (asked.old, asked.object))
+    return before == after
+
+
+def _written(obj: Object) -> Object:
+    return {key: value for key, value in (obj.get("spec") or {}).items() if key not in _OURS}
 
 
 def encode(asked: Asked, found: Findings) -> bytes:
@@ -138,13 +153,18 @@ def registration(name: str, client: Object) -> Object:
                 "sideEffects": "None",
                 "timeoutSeconds": 10,
                 "rules": [*others, *pools],
-                # what is on its way out must be able to go, whatever became of the rules meanwhile
+                # what is on its way out must be able to go, and what is there must be able to stay, whatever
+                # became of the rules meanwhile
                 "matchConditions": [
+                    {
+                        "name": "spec-changed",
+                        "expression": "request.operation != 'UPDATE' || object.?spec != oldObject.?spec",
+                    },
                     {
                         "name": "not-being-deleted",
                         "expression": "request.operation == 'DELETE' || "
                         "!has(object.metadata.deletionTimestamp)",
-                    }
+                    },
                 ],
             }
         ],

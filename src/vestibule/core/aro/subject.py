@@ -106,8 +106,9 @@ def status(
 
 def owned_annotation(obj: Object, owned: str) -> dict[str, str | None]:
     """The change of the annotation of owned kinds; empty when it is as it should be."""
-    before = annotations_of(obj).get(names.OWNED_KINDS)
-    return {} if (before or "") == owned else {names.OWNED_KINDS: owned or None}
+    before = annotations_of(obj).get(names.OWNED_KINDS) or ""
+    same = set(before.split(";")) == set(owned.split(";"))  # the order says nothing
+    return {} if same else {names.OWNED_KINDS: owned or None}
 
 
 def not_paused() -> Condition:

@@ -157,7 +157,8 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     """Of an error or a terminal end; it stands in a condition as well."""
     annotations: dict[str, str | None] = {}
-    """On the subject itself, before anything else; None removes."""
+    """On the subject itself, before anything else; None removes. What lets clusterctl move goes after
+    everything that was to be done before."""
     finalizer: bool | None = None
     """True: add ours, before anything else. False: remove it, after everything else. None: as it is."""
     changes: tuple[Change, ...] = ()

@@ -94,6 +94,8 @@ class Door:
             return HttpResponse(503, str(error).encode(), "text/plain", retry_after=1)
 
     async def _found(self, asked: reviews.Asked) -> Findings:
+        if reviews.unchanged(asked):
+            return Findings()
         live = _Live(self._now())
         for _ in range(_QUESTIONS):
             try:

@@ -6,7 +6,7 @@ back as well, and a process that starts writes nothing where nothing differs.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -21,6 +21,9 @@ from vestibule.core.aro import embedded, fields, names
 from vestibule.core.aro.embedded import Gvk
 from vestibule.core.aro.world import Change, Object, Pass, Ref
 from vestibule.core.kinds.gvk import Kind
+
+_MOVABLE: Final = (names.BLOCK_MOVE, None)
+"""Lets clusterctl move: only when Azure Service Operator leaves alone what is moved."""
 
 
 class Performer:
@@ -41,7 +44,11 @@ class Performer:
         if made.finalizer and finalizer not in held:
             patch["finalizers"] = [*held, finalizer]
         before = meta.get("annotations") or {}
-        changed = {key: value for key, value in made.annotations.items() if before.get(key) != value}
+        changed = {
+            key: value
+            for key, value in made.annotations.items()
+            if before.get(key) != value and (key, value) != _MOVABLE
+        }
         if changed:
             patch["annotations"] = changed
         return await self._own(kind, obj, {"metadata": patch}) if patch else None
@@ -67,6 +74,8 @@ class Performer:
         """The subject's own spec and status, and at the very end its finalizer."""
         if made.spec:
             obj = await self._own(kind, obj, {"spec": made.spec})
+        if _MOVABLE in made.annotations.items():
+            obj = await self._own(kind, obj, {"metadata": {"annotations": dict([_MOVABLE])}})
         if made.status is not None:
             patch = _difference(obj.get("status") or {}, made.status)
             if patch:

@@ -96,8 +96,8 @@ class Reconciler:
         """Whether something was written that a decision must see."""
         performer = self._parts.performer
         marked = await performer.marks(self._kind, obj, made)
-        if marked is not None and made.status is None and not made.desired:
-            return True
+        if marked is not None and made.finalizer is not False:
+            return True  # what follows is decided with the marks
         obj = marked or obj
         try:
             wrote = await performer.inside(made)
@@ -111,7 +111,7 @@ class Reconciler:
             await self._parts.events.tell(
                 obj, one.reason, one.note, "Reconcile", "Warning" if one.warning else "Normal"
             )
-        return marked is not None and made.finalizer is not False
+        return False
 
     async def _tell_failure(self, obj: Object, made: Pass, view: View, error: Exception) -> None:
         """What the API server refused stands in the object's conditions."""

@@ -57,7 +57,7 @@ class Sight:
 
     async def watched(self, gvk: Gvk, keys: Keys) -> Kind | None:
         """The kind, listened to and listed; None when the cluster does not serve it. Raises Unavailable."""
-        kind = await self._discovery.find(*gvk)
+        kind = self._any(gvk) or await self._discovery.find(*gvk)
         if kind is None:
             return None
         self.watch(kind, keys)
@@ -74,9 +74,15 @@ class Sight:
 
     def kind(self, gvk: Gvk) -> Kind | None:
         """A kind that is listened to and listed."""
-        found = self._discovery.at_hand(*gvk)
+        found = self._any(gvk) or self._discovery.at_hand(*gvk)
         follower = self._followers.get(found) if found is not None else None
         return found if follower is not None and follower.synced else None
+
+    def _any(self, gvk: Gvk) -> Kind | None:
+        """Where no version is asked for, one that is listened to: the API server converts them all."""
+        if gvk.version:
+            return None
+        return next((one for one in self._followers if (one.group, one.kind) == (gvk.group, gvk.kind)), None)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
         """The object as we know it."""
