@@ -10,12 +10,11 @@ import asyncio
 import datetime
 import logging
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from vestibule import errors
 from vestibule.adapters import openfiles
-from vestibule.adapters.cluster import calls
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.lease import Elector
 from vestibule.adapters.observe import logs
@@ -27,7 +26,7 @@ from vestibule.apps.operator import beside as besides
 from vestibule.apps.operator.aro import wiring as aro
 from vestibule.apps.operator.aro.doorway import Doorway, Place
 from vestibule.apps.operator.hosted import wiring as hosted
-from vestibule.apps.operator.runtime import difference, leader
+from vestibule.apps.operator.runtime import leader
 from vestibule.apps.operator.runtime.apply import Applier
 from vestibule.apps.operator.runtime.controller import RESYNC_SECONDS, Controller
 from vestibule.apps.operator.runtime.events import Events
@@ -35,6 +34,7 @@ from vestibule.apps.operator.runtime.pen import Alone, Pen
 from vestibule.apps.operator.runtime.watches import Watch, Watches
 from vestibule.apps.operator.runtime.workqueue import Queue
 from vestibule.apps.operator.sandbox import reconciler as sandboxes
+from vestibule.apps.operator.standalone import listening
 from vestibule.apps.operator.standalone import reconciler as installations
 from vestibule.core.kinds import gvk, text
 from vestibule.core.kinds.hosted import HOSTED_WEBHOOK
@@ -171,7 +171,7 @@ class App:
             if self._ours(name):
                 queue.add(name)
 
-        watches = Watches(self._client, self._concerning(lambda: known), add)
+        watches = Watches(self._client, listening.installations(options.namespace, lambda: known), add)
         beside = Watches(
             self._client,
             [
@@ -217,9 +217,9 @@ class App:
             Controller("sandboxes", statuses, other, self.metrics, resync=options.resync),
         ]
         self._watches = [watches, beside]
-        for made, listening in self._besides(events):
+        for made, its_watches in self._besides(events):
             controllers.append(made)
-            self._watches.append(listening)
+            self._watches.append(its_watches)
         planes = self._hosted(applier, events) if options.hosted else None
         if planes is not None:
             controllers.append(planes.controller)
@@ -314,36 +314,6 @@ class App:
         """Show the conditions of an installation as metrics."""
         self.metrics.show(gvk.VESTIBULE_WEBHOOK.kind, name, conditions)
 
-    def _concerning(self, known: Callable[[], Watches[str]]) -> list[Watch[str]]:
-        """Everything whose change concerns an installation."""
-        namespace = self._options.namespace
-        owned = calls.Scope(selector=difference.OWNER)
-        near = calls.Scope(namespace, difference.OWNER)
-
-        def everybody(_: Object) -> Iterable[str]:
-            return [str(one["metadata"]["name"]) for one in known().known(gvk.VESTIBULE_WEBHOOK)]
-
-        def behind(obj: Object) -> Iterable[str]:
-            service = str((obj["metadata"].get("labels") or {}).get("kubernetes.io/service-name"))
-            return [service] if service in everybody(obj) else []
-
-        return [
-            Watch(gvk.VESTIBULE_WEBHOOK, lambda obj: (str(obj["metadata"]["name"]),)),
-            *(Watch(kind, _owner, near) for kind in kinds.NEAR),
-            *(Watch(kind, _owner, near, optional=True) for kind in kinds.CERT_MANAGER),
-            *(Watch(kind, _owner, owned) for kind in kinds.RIGHTS),
-            *(
-                Watch(kind, _owner, owned, optional=kind in (kinds.POLICY, kinds.POLICY_BINDING))
-                for kind in kinds.WIDE
-                if kind is not kinds.MUTATING
-            ),
-            # other identity webhooks are told, too
-            Watch(kinds.MUTATING, lambda obj: _owner(obj) or everybody(obj)),
-            Watch(kinds.ENDPOINT_SLICE, behind, calls.Scope(namespace, "kubernetes.io/service-name")),
-            Watch(gvk.KATA_CONFIG, everybody, optional=True),
-            Watch(gvk.OSC_WEBHOOK_CONFIG, everybody, optional=True),
-        ]
-
 
 def _place(options: Options) -> Place:
     """Where the API server asks about ARO objects. Raises InvalidSettings."""
@@ -353,11 +323,6 @@ def _place(options: Options) -> Place:
         raise errors.InvalidSettings(problem)
     named = options.aro_webhook if "//" not in options.aro_webhook else f"{options.lease or NAME}-aro"
     return Place(named, options.namespace, address, options.aro_webhook)
-
-
-def _owner(obj: Object) -> Iterable[str]:
-    owner = (obj["metadata"].get("labels") or {}).get(difference.OWNER)
-    return [str(owner)] if owner else []
 
 
 async def _main(app: App, ready: Callable[[App], None] | None) -> None:
