@@ -8,13 +8,13 @@ alone. The place and the public address are two things: a site, a CDN or a front
 from __future__ import annotations
 
 import asyncio
-import random
 import ssl
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from vestibule import errors
+from vestibule.adapters import jitter
 from vestibule.adapters.clouds.objectstore.ports import ABSENT, Content, ObjectStore, Stored
 from vestibule.adapters.web import fetch as web
 from vestibule.core.doctor import visible
@@ -140,7 +140,7 @@ def publish(
         except errors.Conflict:
             if attempt == _ATTEMPTS - 1:
                 raise
-            pause(random.uniform(0.05, 0.2) * 2**attempt)  # noqa: S311 - jitter, not a secret
+            pause(jitter.between(0.05, 0.2) * 2**attempt)
     if fetch is not None:
         verify(planned, fetch, shape=shape, patience=patience, pause=pause)
     return Publication(planned, fetch is not None)

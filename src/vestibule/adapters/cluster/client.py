@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 from collections.abc import AsyncIterator
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +16,7 @@ import aiohttp
 import msgspec
 
 from vestibule import __version__, errors
+from vestibule.adapters import jitter
 from vestibule.adapters.cluster.access import Access
 from vestibule.adapters.cluster.calls import Call
 
@@ -130,7 +130,7 @@ class Client:
                 if answer is not None:
                     return answer
                 raise errors.Unavailable(f"{self._access.server}: {failure}")
-            await asyncio.sleep(wait * random.uniform(0.8, 1.2))  # noqa: S311 - jitter, not a secret
+            await asyncio.sleep(wait * jitter.between(0.8, 1.2))
             pause = min(pause * 2, _LONGEST_PAUSE)
             attempt += 1
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -20,6 +19,7 @@ from typing import Final, Generic, Literal, NamedTuple, NoReturn, TypeVar
 import msgspec
 
 from vestibule import errors
+from vestibule.adapters import jitter
 from vestibule.adapters.cluster import calls, client
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.store import Named, Store
@@ -139,7 +139,7 @@ class Follower(ABC, Generic[T]):
                 self._note(str(error))
             if self._heard != heard and pause < _LONGEST_PAUSE:
                 pause = _FIRST_PAUSE  # it was going well until now
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
+            await asyncio.sleep(pause * jitter.between(0.5, 1.0))
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _list(self) -> None:
@@ -183,7 +183,7 @@ class Follower(ABC, Generic[T]):
         self._alive()
 
     async def _watch(self) -> None:
-        seconds = random.randint(*self._watch_seconds)  # noqa: S311 - jitter, not a secret
+        seconds = jitter.whole(*self._watch_seconds)
         call = calls.watch(self.kind, self._version, seconds, self._scope)
         async for line in self._client.lines(call, seconds):
             if not line:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any, Final
 
+from vestibule.adapters import jitter
 from vestibule.core.kinds import conditions
 
 Object = dict[str, Any]
@@ -15,7 +15,7 @@ _BACK: Final = 5.0
 
 
 def _jittered(seconds: float) -> float:
-    return seconds * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
+    return seconds * jitter.between(0.5, 1.0)
 
 
 class Due:
@@ -42,7 +42,7 @@ class Due:
 
     def ended(self, interval: float, now: float) -> None:
         """An audit has ended."""
-        self.at = now + interval * random.uniform(0.8, 1.0)  # noqa: S311 - jitter, not a secret
+        self.at = now + interval * jitter.between(0.8, 1.0)
 
     def left(self, now: float) -> float:
         """Seconds until the next one."""

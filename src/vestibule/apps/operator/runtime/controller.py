@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from collections.abc import Awaitable, Callable
 from typing import Final, Generic, NoReturn, Protocol, TypeVar
 
 from vestibule import errors
+from vestibule.adapters import jitter
 from vestibule.apps.operator.runtime.result import Again, Done, Result, Stalled
 from vestibule.apps.operator.runtime.workqueue import Queue
 
@@ -99,7 +99,7 @@ class Controller(Generic[K]):
         if isinstance(result, Done) and result.forget:
             self.queue.drop(key)
             return "done"
-        self.queue.add(key, self._resync * random.uniform(0.8, 1.0))  # noqa: S311 - jitter, not a secret
+        self.queue.add(key, self._resync * jitter.between(0.8, 1.0))
         if isinstance(result, Stalled):
             about = {"controller": self.name, "key": str(key), "reason": result.reason}
             logger.warning("stalled", extra={**about, "error": result.message})

@@ -8,9 +8,10 @@ keys that were slow last time fill at most half of the house. So a hundred hangi
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import OrderedDict
 from typing import Final, Generic, NamedTuple, TypeVar
+
+from vestibule.adapters import jitter
 
 K = TypeVar("K")
 FIRST_PAUSE: Final = 0.2
@@ -101,7 +102,7 @@ class Queue(Generic[K]):
         self._failures[key] = count + 1
         self.retries += 1
         pause = min(self._first * 2.0 ** min(count, 30), self._longest)
-        pause *= random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
+        pause *= jitter.between(0.5, 1.0)
         self._later(key, pause)
         return pause
 
