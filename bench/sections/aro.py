@@ -23,7 +23,7 @@ from tests.rig.client import at
 from tests.rig.controlplane import MASTERS, ControlPlane
 from tests.rig.toolchain import CannotBuild
 
-from bench import cores, figures, planes, processes, samples
+from bench import cores, figures, keeping, planes, processes
 from bench.figures import Figure, Row
 from bench.processes import Child
 from bench.rig import Rig
@@ -34,8 +34,6 @@ WORKERS = 16
 LIMIT = 300.0
 """Seconds until all must be available."""
 ROUNDS = 3
-_SETTLE = 8.0
-"""Seconds until what was told last has been looked at."""
 
 
 def measure(rig: Rig) -> list[Figure]:
@@ -78,15 +76,17 @@ def _measured(rig: Rig, plane: ControlPlane, manager: Path) -> list[tuple[float,
         _operator(rig, plane, metrics, quiet) as operator,
     ):
         alone = _alone(plane, manager)
-        before, done = _calls(plane), aso.calls
+        before, done = keeping.calls(plane), aso.calls
         began = time.perf_counter()
         made = _seeded(plane, count)
-        processes.wait_until(operator, lambda: _available(metrics) >= count + ROUNDS, LIMIT, 0.2)
+        processes.wait_until(
+            operator, lambda: keeping.available(metrics, "AROControlPlane") >= count + ROUNDS, LIMIT, 0.2
+        )
         took = time.perf_counter() - began
         others = aso.calls - done + made + 3 * len(made_nodes)
-        calls = _calls(plane) - before - others
+        calls = keeping.calls(plane) - before - others
         print(f"  {count} clusters available after {took:.1f} s", flush=True)
-        share, writes, looks = _steady(operator, metrics, quiet)
+        share, writes, looks = keeping.steady(operator, metrics, quiet)
         memory = operator.rss_mib()
     each = ", ".join(f"{one:.1f}" for one in alone)
     return [
@@ -144,35 +144,3 @@ def _seeded(plane: ControlPlane, count: int) -> int:
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(one, range(count)))
     return count * 6
-
-
-def _steady(operator: Child, metrics: int, seconds: float) -> tuple[float, float, float]:
-    """Per cent of a core, writes and looks in so many seconds."""
-    time.sleep(_SETTLE)
-    text, used, began = _metrics(metrics), processes.cpu_seconds(operator.process.pid), time.perf_counter()
-    time.sleep(seconds)
-    spent = processes.cpu_seconds(operator.process.pid) - used
-    passed, after = time.perf_counter() - began, _metrics(metrics)
-    changed = [
-        samples.total(after, name) - samples.total(text, name)
-        for name in ("vestibule_operator_writes_total", "vestibule_operator_reconciles_total")
-    ]
-    return 100 * spent / passed, changed[0], changed[1]
-
-
-def _available(metrics: int) -> float:
-    """Control planes that are Available."""
-    return samples.total(
-        _metrics(metrics),
-        "vestibule_operator_condition",
-        lambda labels: (labels.get("kind"), labels.get("type")) == ("AROControlPlane", "Available"),
-    )
-
-
-def _metrics(port: int) -> str:
-    return processes.exchange(f"127.0.0.1:{port}", "GET", "/metrics", None, None)[1].decode()
-
-
-def _calls(plane: ControlPlane) -> float:
-    """Calls that the API server has answered, our own looks and those of the double included."""
-    return samples.total(plane.admin.get("/metrics").body.decode(), "apiserver_request_total")

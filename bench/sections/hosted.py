@@ -20,9 +20,9 @@ from tests.rig import definitions
 from tests.rig.client import at
 from tests.rig.controlplane import MASTERS, ControlPlane
 
-from bench import figures, planes, processes, samples
+from bench import figures, keeping, planes, processes
 from bench.figures import Figure, Row
-from bench.processes import Child, Unavailable
+from bench.processes import Unavailable
 from bench.rig import Rig
 from vestibule.apps.operator.hosted import listening
 from vestibule.apps.operator.hosted.certificates import kubeconfig_text
@@ -72,13 +72,15 @@ def _measured(rig: Rig, plane: ControlPlane) -> list[tuple[float, str]]:
     command += ["--resync", str(quiet * 1.25), "--metrics-addr", f"127.0.0.1:{metrics}"]
     with processes.running(light, rig.scratch / "guests.log", rig.split.loader) as guests:
         processes.wait_until(guests, lambda: processes.listens(port), 30)
-        before, began = _calls(plane), time.perf_counter()
+        before, began = keeping.calls(plane), time.perf_counter()
         with processes.running(command, rig.scratch / "operator.log", rig.split.server) as operator:
-            processes.wait_until(operator, lambda: _served(metrics) >= count, LIMIT, 0.2)
+            processes.wait_until(
+                operator, lambda: keeping.available(metrics, "HostedWebhook") >= count, LIMIT, 0.2
+            )
             took = time.perf_counter() - began
-            near, inside = _calls(plane) - before, _guest_calls(rig, port)
+            near, inside = keeping.calls(plane) - before, _guest_calls(rig, port)
             print(f"  {count} guests served {took:.1f} s after the start", flush=True)
-            share, writes, looks = _steady(operator, metrics, quiet)
+            share, writes, looks = keeping.steady(operator, metrics, quiet)
             memory = operator.rss_mib()
     return [
         (took, f"{WORKERS} workers; API server, etcd, guests and replicas share the other core"),
@@ -90,20 +92,6 @@ def _measured(rig: Rig, plane: ControlPlane) -> list[tuple[float, str]]:
         (share, f"{looks:.0f} looks in {quiet:g} s: every {quiet * 1.25:g} s, where the default is 300"),
         (writes, "in both clusters"),
     ]
-
-
-def _steady(operator: Child, metrics: int, seconds: float) -> tuple[float, float, float]:
-    """Per cent of a core, writes and looks in so many seconds."""
-    time.sleep(5.0)  # what was told last is looked at
-    text, used, began = _metrics(metrics), processes.cpu_seconds(operator.process.pid), time.perf_counter()
-    time.sleep(seconds)
-    spent = processes.cpu_seconds(operator.process.pid) - used
-    passed, after = time.perf_counter() - began, _metrics(metrics)
-    changed = [
-        samples.total(after, name) - samples.total(text, name)
-        for name in ("vestibule_operator_writes_total", "vestibule_operator_reconciles_total")
-    ]
-    return 100 * spent / passed, changed[0], changed[1]
 
 
 def _seed(rig: Rig, plane: ControlPlane, port: int) -> None:
@@ -139,28 +127,6 @@ def _seed(rig: Rig, plane: ControlPlane, port: int) -> None:
     with ThreadPoolExecutor(1) as pool:
         list(pool.map(one, range(rig.lengths.guests)))
     print(f"  {rig.lengths.guests} control planes made in {time.perf_counter() - began:.0f} s", flush=True)
-
-
-def _served(metrics: int) -> float:
-    """Requests that are Available."""
-    try:
-        text = _metrics(metrics)
-    except OSError:
-        return 0.0
-    return samples.total(
-        text,
-        "vestibule_operator_condition",
-        lambda labels: (labels.get("kind"), labels.get("type")) == ("HostedWebhook", "Available"),
-    )
-
-
-def _metrics(port: int) -> str:
-    return processes.exchange(f"127.0.0.1:{port}", "GET", "/metrics", None, None)[1].decode()
-
-
-def _calls(plane: ControlPlane) -> float:
-    """Calls that the management API server has answered."""
-    return samples.total(plane.admin.get("/metrics").body.decode(), "apiserver_request_total")
 
 
 def _guest_calls(rig: Rig, port: int) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.apiserver.granted import Used, used
 from tests.apiserver.operated import API, Operated, operated
 from tests.apiserver.witness import AWS
 from tests.rig import process
@@ -23,7 +24,6 @@ from vestibule.core.native import operator
 Json = dict[str, Any]
 KATA = "kataconfiguration.openshift.io/v1"
 RULES = "kataconfiguration.openshift.io/v1alpha1"
-Used = set[tuple[str, str]]
 
 
 def granted(stand: Operated) -> Used:
@@ -47,23 +47,6 @@ def held(stand: Operated) -> Used:
     """What it holds to grant it, and what its auditor reads with."""
     rules = operator.held(stand.settings)
     return {(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
-
-
-def used(stand: Operated) -> tuple[Used, Used]:
-    """What it did, and what it was refused."""
-    done: Used = set()
-    refused: Used = set()
-    for event in stand.plane.audit.events(user=stand.user):
-        about = event.get("objectRef")
-        if about is None:
-            continue
-        resource = "/".join(filter(None, (about["resource"], about.get("subresource"))))
-        code = event.get("responseStatus", {}).get("code")
-        into = refused if code == 403 else done
-        into.add((resource, event["verb"]))
-        if event["verb"] == "patch" and code == 201:
-            into.add((resource, "create"))  # apply that creates is authorised as both
-    return done, refused
 
 
 def cert_manager(plane: ControlPlane) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.apiserver.operated import Operated, Running, operated
+from tests.apiserver.granted import used
+from tests.apiserver.operated import Running, operated
 from tests.aro import manifests
 from tests.aro.operators import Azure, Operators
 from tests.aro.stand import Cluster, Stand, poll, said
@@ -14,7 +15,6 @@ from tests.rig import process
 from tests.rig.client import at
 from vestibule.core.native import arorights, operator
 
-Used = set[tuple[str, str]]
 UNSEEN = {
     # asked for by OpenShift's admission, which no plain API server has
     ("aroclusters/finalizers", "update"),
@@ -27,23 +27,6 @@ UNSEEN = {
     ("networksecuritygroups", "patch"),
     ("networksecuritygroups", "watch"),
 }
-
-
-def seen(stand: Operated) -> tuple[Used, Used]:
-    """What it did, and what it was refused."""
-    done: Used = set()
-    refused: Used = set()
-    for event in stand.plane.audit.events(user=stand.user):
-        about = event.get("objectRef")
-        if about is None:
-            continue
-        resource = "/".join(filter(None, (about["resource"], about.get("subresource"))))
-        code = event.get("responseStatus", {}).get("code")
-        into = refused if code == 403 else done
-        into.add((resource, event["verb"]))
-        if event["verb"] == "patch" and code == 201:
-            into.add((resource, "create"))  # apply that creates is authorised as both
-    return done, refused
 
 
 @pytest.mark.slow
@@ -78,7 +61,7 @@ def test_granted_is_used(stand: Stand, azure: Azure, no_operator: Operators, tmp
         assert refusal.status == 403
         cluster.delete()
         cluster.gone()
-        done, refused = seen(made)
+        done, refused = used(made)
         stand.admin.delete(
             at("validatingwebhookconfigurations", name=name, api="admissionregistration.k8s.io/v1")
         )

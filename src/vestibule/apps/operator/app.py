@@ -133,7 +133,9 @@ class App:
         if self._options.metrics_addr:
             address = text.address(self._options.metrics_addr)
             if address is None:
-                problem = errors.Problem("--metrics-addr", "", f"is {self._options.metrics_addr!r}")
+                problem = errors.Problem(
+                    "--metrics-addr", "", f"is {self._options.metrics_addr!r}, want HOST:PORT"
+                )
                 raise errors.InvalidSettings(problem)
             await self.server.start([address])
         if ready is not None:
@@ -319,7 +321,7 @@ def _place(options: Options) -> Place:
     """Where the API server asks about ARO objects. Raises InvalidSettings."""
     address = text.address(options.aro_webhook_addr)
     if address is None:
-        problem = errors.Problem("--aro-webhook-addr", "", f"is {options.aro_webhook_addr!r}")
+        problem = errors.Problem("--aro-webhook-addr", "", f"is {options.aro_webhook_addr!r}, want HOST:PORT")
         raise errors.InvalidSettings(problem)
     named = options.aro_webhook if "//" not in options.aro_webhook else f"{options.lease or NAME}-aro"
     return Place(named, options.namespace, address, options.aro_webhook)
