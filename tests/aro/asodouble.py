@@ -85,6 +85,8 @@ class AsoDouble:
         self._stuck: set[str] = set()
         self.deleted: list[str] = []
         """``namespace/Kind/name`` of what was deleted in Azure, in order."""
+        self.marked: dict[str, int] = {}
+        """Under the same names: the resource version with which a deletion was asked for."""
         self.left: list[str] = []
         """The same, of what went here only."""
         self.calls = 0
@@ -160,6 +162,10 @@ class AsoDouble:
 
     def _tell(self, change: str, kind: Kind, obj: Json) -> None:
         meta = obj["metadata"]
+        if meta.get("deletionTimestamp"):
+            # the first event that shows it carries the version of the request itself
+            name = f"{meta['namespace']}/{kind.kind}/{meta['name']}"
+            self.marked.setdefault(name, int(meta["resourceVersion"]))
         policy = str((meta.get("annotations") or {}).get(POLICY) or "")
         before = self._policies.get(meta["uid"], policy)
         self._policies[meta["uid"]] = policy

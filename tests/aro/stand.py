@@ -167,6 +167,12 @@ class Cluster:
         start = f"{self.namespace}/"
         return [one.removeprefix(start) for one in self.stand.aso.deleted if one.startswith(start)]
 
+    def asked_to_go(self) -> list[str]:
+        """The same, in the order of the requests: those of one owner are sent one after the other, and Azure
+        may answer them in any order."""
+        marked = self.stand.aso.marked
+        return sorted(self.in_azure(), key=lambda one: marked[f"{self.namespace}/{one}"])
+
     def versions(self) -> dict[str, str]:
         """Resource versions of everything in the namespace that is ours or made by us."""
         kinds = ("Cluster", "MachinePool", "AROCluster", "AROControlPlane", "AROMachinePool", "Secret")

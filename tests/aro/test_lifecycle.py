@@ -198,9 +198,11 @@ def test_a_whole_life(stand: Stand, azure: Azure, operator: Operators, identity:
     gone = cluster.in_azure()
     assert sorted(gone) == sorted(before)
     place = {one.partition("/")[0]: number for number, one in enumerate(gone)}
-    assert place["HcpOpenShiftClustersExternalAuth"] < place["HcpOpenShiftCluster"]
-    assert place["HcpOpenShiftCluster"] < place["VirtualNetworksSubnet"] < place["VirtualNetwork"]
-    assert place["VirtualNetwork"] < place["ResourceGroup"]
+    assert place["HcpOpenShiftCluster"] < min(place["VirtualNetworksSubnet"], place["ResourceGroup"])
+    asked = {one.partition("/")[0]: number for number, one in enumerate(cluster.asked_to_go())}
+    assert asked["HcpOpenShiftClustersExternalAuth"] < asked["HcpOpenShiftCluster"]
+    assert asked["HcpOpenShiftCluster"] < asked["VirtualNetworksSubnet"] < asked["VirtualNetwork"]
+    assert asked["VirtualNetwork"] < asked["ResourceGroup"]
     failures = [
         line
         for line in operator.log().splitlines()
