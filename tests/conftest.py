@@ -4,10 +4,12 @@ rig's fixtures, imported once so that all folders share one control plane."""
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import hypothesis
 import pytest
 
+from tests import scheduling
 from tests.azurite import fixtures as azurites
 from tests.azurite.fixtures import azurite
 from tests.rig import fixtures as rigs
@@ -37,43 +39,14 @@ hypothesis.settings.register_profile("long", deadline=None, max_examples=20_000)
 hypothesis.settings.load_profile(os.environ.get("VESTIBULE_HYPOTHESIS", "ci"))
 
 
-_LONGEST = (
-    "apiserver/test_rollouts.py",
-    "apiserver/test_operator_crashes.py",
-    "image/test_image.py",
-    "chart/test_release.py",
-    "aro/test_trouble.py",
-    "aro/test_crashes.py",
-    "aro/test_lifecycle.py",
-    "gcp/test_faults.py",
-    "chain/test_logins_own.py",
-    "chain/test_logins_foreign.py",
-    "oidc/test_rotation.py",
-    "apiserver/test_idle.py",
-    "apiserver/test_faults.py",
-    "azure/test_lost_answers.py",
-    "azure/test_faults.py",
-    "apiserver/test_operator_leaders.py",
-    "apiserver/test_rig.py",
-    "apiserver/test_sandbox_change.py",
-    "apiserver/test_audit.py",
-    "apiserver/test_issuer.py",
-    "apiserver/test_hosted.py",
-    "apiserver/test_hosted_operator.py",
-)
-"""Files that take longest, which begin first, so that no worker sits with one of them at the end."""
-_ON_PLANES = ("apiserver", "aro", "chart")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, then the other ones on control planes; the rest as it comes."""
-    rank = {name: number for number, name in enumerate(_LONGEST)}
+    scheduling.longest_first(items)
 
-    def place(item: pytest.Item) -> int:
-        name = "/".join(item.path.parts[-2:])
-        return rank.get(name, len(rank) + (item.path.parent.name not in _ON_PLANES))
 
-    items.sort(key=place)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.Scheduling:
+    """Files that mostly wait go to a worker of their own."""
+    return scheduling.scheduling(config, log)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

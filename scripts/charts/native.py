@@ -8,6 +8,7 @@ calling them once for each.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -33,6 +34,9 @@ _HOLES: Final = {
     900_005: "{{ int .timeoutSeconds }}",
 }
 """Numbers that no setting has, each for a hole."""
+_EACH: Final = "{{ .hostedNamespace }}"
+"""The hole for one namespace of several; a list has an item for each of them."""
+_ITEM: Final = re.compile(rf"^( *)(- .*){re.escape(_EACH)}$", re.MULTILINE)
 _WEBHOOK: Final = {
     "serviceaccount": ("ServiceAccount", ""),
     "clusterrole": ("ClusterRole", ""),
@@ -110,6 +114,25 @@ def _cases() -> list[tuple[str, Settings]]:
     ]
 
 
+def _operator_cases() -> list[tuple[str, Settings]]:
+    """The same for what the operator alone is asked for, and what its role holds of the webhook's.
+
+    An item that a case adds goes before those that were added at the same place, so what comes later in the
+    lists comes first here."""
+    whole = _settings().install
+
+    def asked(**more: Any) -> Settings:
+        return _settings(install=msgspec.structs.replace(whole, **more))
+
+    return [
+        *_cases(),
+        (".aro", asked(aro=True)),
+        (".hostedNamespaces", asked(hosted=True, hosted_namespaces=(_EACH,))),
+        (".hostedEverywhere", asked(hosted=True)),
+        (".evictions", asked(evictions=True)),
+    ]
+
+
 def text() -> str:
     """The whole file."""
     return MADE + "".join(_defines())
@@ -135,9 +158,8 @@ def _defines() -> Iterator[str]:
     yield from _own_certificate(base, cases)
     needed = [Case(at, _definitions(install.objects(one))) for at, one in cases]
     yield _define("webhook.crds", _yaml(_definitions(install.objects(base)), needed))
-    yield _define("operator.crds", _yaml(_definitions(operator.objects(base)), []))
     yield from _validations(base)
-    yield from _operator(base, cases)
+    yield from _operator(base)
     defaults = msgspec.to_builtins(Settings())
     yield _define("defaults", json.dumps(defaults, indent=2, sort_keys=True, ensure_ascii=False))
 
@@ -146,13 +168,17 @@ def _definitions(objects: list[Object]) -> list[str]:
     return [one["metadata"]["name"] for one in objects if one["kind"] == "CustomResourceDefinition"]
 
 
-def _operator(base: Settings, cases: list[tuple[str, Settings]]) -> Iterator[str]:
+def _operator(base: Settings) -> Iterator[str]:
     """Every object of the operator; a list of what there is, for the template that walks it."""
-    objects = _by_kind_and_place(operator.objects(base))
-    others = [(condition, _by_kind_and_place(operator.objects(one))) for condition, one in cases]
+    cases = [(condition, operator.objects(one)) for condition, one in _operator_cases()]
+    needed = [Case(at, _definitions(one)) for at, one in cases]
+    yield _define("operator.crds", _yaml(_definitions(operator.objects(base)), needed))
+    objects = _by_kind_and_suffix(operator.objects(base))
+    others = [(condition, _by_kind_and_suffix(found)) for condition, found in cases]
     called = []
-    for key, thing in objects.items():
-        called.append("-".join(key).lower())
+    for key in dict.fromkeys([*objects, *(key for _, found in others for key in found)]):
+        called.append("".join(key).lower())
+        thing = objects.get(key)
         found = [Case(at, mine.get(key)) for at, mine in others]
         yield from _object(f"operator.{called[-1]}", thing, [one for one in found if one.tree != thing])
     yield _define("operator.all", json.dumps(called))
@@ -167,14 +193,13 @@ def _by_kind(objects: list[Object]) -> dict[tuple[str, str], Object]:
     return made
 
 
-def _by_kind_and_place(objects: list[Object]) -> dict[tuple[str, ...], Object]:
-    """Operator's objects share a name; those outside its namespace are told apart by theirs."""
-    made: dict[tuple[str, ...], Object] = {}
+def _by_kind_and_suffix(objects: list[Object]) -> dict[tuple[str, str], Object]:
+    """Operator's objects share a name, with what they are for behind it."""
+    made: dict[tuple[str, str], Object] = {}
     for one in objects:
         if one["kind"] in _OTHERWISE:
             continue
-        place = one["metadata"].get("namespace", "")
-        key = (one["kind"], *([place] if place and not place.startswith("{{") else []))
+        key = (one["kind"], one["metadata"]["name"].removeprefix("{{ .name }}-operator"))
         if key in made:
             raise SystemExit(f"the chart has one place for two objects {key}: scripts/charts/native.py")
         made[key] = one
@@ -186,8 +211,11 @@ def _object(called: str, base: Object | None, cases: list[Case]) -> Iterator[str
     absent = [case.condition for case in cases if case.tree is None]
     present = [case for case in cases if case.tree is not None]
     if base is None:
-        first = present[0]
-        yield _define(called, f"{{{{- if {first.condition} }}}}\n{_yaml(first.tree, [])}\n{{{{- end }}}}")
+        first, *more = present
+        if any(one.tree != first.tree for one in more):
+            raise SystemExit(f"the chart has no place for two kinds of {called}: scripts/charts/native.py")
+        when = tree.any_of([one.condition for one in present])
+        yield _define(called, f"{{{{- if {when} }}}}\n{_yaml(first.tree, [])}\n{{{{- end }}}}")
         return
     body = _yaml(base, present)
     if absent:
@@ -224,7 +252,7 @@ def _yaml(thing: Any, cases: list[Case]) -> str:
     made = "\n".join(tree.lines(thing, cases))
     for number, hole in _HOLES.items():
         made = made.replace(str(number), hole)
-    return made
+    return _ITEM.sub(r"\1{{- range .hostedNamespaces }}\n\1\2{{ . }}\n\1{{- end }}", made)
 
 
 def _define(called: str, body: str) -> str:

@@ -21,6 +21,8 @@ _none: Any = msgspec.field(default_factory=dict)
 Count = Annotated[int, Meta(ge=1)]
 Some = Annotated[int, Meta(ge=0)]
 Duration = Annotated[str, Meta(pattern=r"^([0-9]+(h|m|s))+$")]
+Namespace = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+Namespaces = Annotated[tuple[Namespace, ...], Meta(extra_json_schema={"uniqueItems": True})]
 Budgeted = Annotated[int, Meta(ge=0)] | Annotated[str, Meta(pattern=r"^([0-9]+%)?$")]
 
 
@@ -202,13 +204,18 @@ class Operator(Section, frozen=True):
     """Install it."""
     replica_count: Count = 2
     """One leads, the others wait."""
-    resources: shapes.Resources = msgspec.field(
-        default_factory=lambda: {
-            "requests": {"cpu": "10m", "memory": "96Mi"},
-            "limits": {"memory": "256Mi"},
-        }
-    )
-    """Requests and limits."""
+    evictions: bool = False
+    """Let it evict pods that missed the webhook, where an object asks for it."""
+    hosted: bool = False
+    """Let it look after HostedWebhooks: it may then read and write Secrets where control planes are."""
+    hosted_namespaces: Namespaces = ()
+    """The namespaces in which it does; empty: all. Each must exist."""
+    aro: bool = False
+    """Let it look after ARO HCP clusters: it may then write Secrets, and the kinds of Azure Service Operator
+    that they are made of, everywhere."""
+    resources: shapes.Resources = _none
+    """What differs from 10m CPU and 96Mi memory requested and at most 256Mi, or 512Mi with ``hosted`` or
+    ``aro``."""
     priority_class_name: str = ""
     """Priority of its pods."""
     service_account: ServiceAccount = ServiceAccount()

@@ -6,6 +6,7 @@ import copy
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.chart.release import Helm, by_key, without_helm
@@ -72,6 +73,25 @@ CASES: dict[str, Object] = {
     "fail": {"webhook": {"failurePolicy": "Fail", "timeoutSeconds": 7, "reinvocationPolicy": "Never"}},
     "three replicas": {"replicaCount": 3},
 }
+OF_OPERATOR = ("evictions", "hosted", "hostedNamespaces", "aro")
+ASKED: dict[str, Object] = {
+    "evictions": {"evictions": True},
+    "hosted": {"hosted": True},
+    "hosted in one namespace": {"hosted": True, "hostedNamespaces": ["clusters-a"]},
+    "hosted in two namespaces": {"hosted": True, "hostedNamespaces": ["clusters-b", "clusters-a"]},
+    "aro": {"aro": True},
+    "aro and evictions": {"aro": True, "evictions": True},
+    "hosted and evictions": {"hosted": True, "evictions": True},
+    "hosted and aro": {"hosted": True, "aro": True},
+    "everything": {"evictions": True, "hosted": True, "aro": True},
+    "everything, hosted in two namespaces": {
+        "evictions": True,
+        "hosted": True,
+        "hostedNamespaces": ["clusters-a", "clusters-b"],
+        "aro": True,
+    },
+}
+"""What the operator is asked for besides webhooks."""
 
 
 def settings(values: Object, namespace: str, name: str = "vestibule") -> config.Settings:
@@ -87,6 +107,7 @@ def settings(values: Object, namespace: str, name: str = "vestibule") -> config.
         "caBundle": certificate.get("caBundle", ""),
         "guard": values.get("guard", True),
         "finalCheck": values.get("finalCheck", "off"),
+        **{field: value for field, value in values.get("operator", {}).items() if field in OF_OPERATOR},
     }
     data["webhook"] = {
         field: value for field, value in values.get("webhook", {}).items() if field in OF_WEBHOOK
@@ -139,6 +160,43 @@ def test_the_operator(program: Helm, case: str) -> None:
     theirs = by_key([plain(thing) for thing in program.template(values)])
 
     assert theirs == ours
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "namespace"), [(case, *NAMES[i % 2]) for i, case in enumerate(ASKED)]
+)
+@pytest.mark.parametrize("also", [{}, {"settings": CASES["every vocabulary"]["settings"]}], ids=["", "much"])
+def test_the_operator_asked_for_more(
+    program: Helm, case: str, name: str, namespace: str, also: Object
+) -> None:
+    values = {
+        **also,
+        "operator": {"enabled": True, **ASKED[case]},
+        "webhook": {"enabled": False},
+        "fullnameOverride": name,
+    }
+    printed = operator.objects(settings(values, namespace, name))
+
+    ours = by_key([plain(thing) for thing in printed if thing["kind"] != "Namespace"])
+    theirs = by_key([plain(thing) for thing in program.template(values, namespace=namespace)])
+
+    assert theirs == ours
+
+
+def test_every_setting_of_the_operator_is_a_value() -> None:
+    """A setting for ``render --operator`` that the chart does not know is found here."""
+    hosted = config.Install(hosted=True)
+    others: dict[type, Any] = {bool: True, int: 7, str: "other", tuple: ("other",)}
+    heard = set()
+    for field in msgspec.structs.fields(config.Install):
+        value = others[type(field.default)] if field.name != "hosted" else False
+        changed = msgspec.structs.replace(hosted, **{field.name: value})
+        if operator.objects(config.Settings(install=changed)) != operator.objects(
+            config.Settings(install=hosted)
+        ):
+            heard.add(field.encode_name)
+
+    assert heard == {"name", "namespace", "image", *OF_OPERATOR}
 
 
 def test_by_default_the_settings_are_the_same_text(program: Helm) -> None:

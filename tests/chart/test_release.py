@@ -147,7 +147,7 @@ MODES: dict[str, Object] = {
             "exclude": {"namespaces": ["infra-*"], "hostNetwork": True},
         },
         "finalCheck": "warn",
-        "operator": {"enabled": True},
+        "operator": {"enabled": True, "evictions": True, "hosted": True, "aro": True},
         "dashboard": {"enabled": True},
         "networkPolicy": {"metricsFrom": [{"namespaceSelector": {}}]},
         "podDisruptionBudget": {"minAvailable": "50%"},
@@ -339,3 +339,71 @@ def test_the_operator_of_a_release_installs_what_the_notes_ask_for(
         made = plane.admin.wait(at("deployments", "hall", "vestibule", api="apps/v1"), seconds=60)
 
     assert made["spec"]["template"]["spec"]["containers"][0]["args"][0] == "webhook"
+
+
+def test_the_operator_of_a_release_does_what_the_values_ask_for_and_may_do_no_more(
+    helm: Path, private_control_plane: Planes, tmp_path: Path
+) -> None:
+    plane = private_control_plane()
+    for namespace in ("clusters", "others"):
+        plane.admin.create(at("namespaces"), {"metadata": {"name": namespace}}).object  # noqa: B018 - raises
+    release = Release(helm, tmp_path / "home", plane, "vestibule", "hall")
+    asked: Object = {"enabled": True, "hosted": True, "hostedNamespaces": ["clusters"], "aro": True}
+    release.run("install", "--create-namespace", values={"operator": asked, "webhook": {"enabled": False}})
+    door = at("validatingwebhookconfigurations", name="vestibule-operator-aro", api=REGISTRATIONS)
+    hosted = {
+        "apiVersion": "vestibule.dev/v1alpha1",
+        "kind": "HostedWebhook",
+        "metadata": {"name": "h"},
+        "spec": {"target": {"flavour": "kubeconfig", "name": "nowhere"}},
+    }
+    where = at("hostedwebhooks", "clusters", api="vestibule.dev/v1alpha1")
+    with pod(plane, "hall", "vestibule-operator", tmp_path / "pod") as operator:
+        operator.start(
+            "--metrics-addr",
+            f"127.0.0.1:{operator.plain}",
+            "--namespace",
+            "hall",
+            "--aro-webhook-addr",
+            f"127.0.0.1:{operator.port}",
+        )
+        made = plane.admin.wait(door, seconds=60)
+        plane.admin.create(where, hosted).object  # noqa: B018 - raises
+        told = plane.admin.wait(
+            at("hostedwebhooks", "clusters", "h", api="vestibule.dev/v1alpha1"),
+            lambda found: "conditions" in found.get("status", {}),
+            seconds=60,
+        )
+
+    service = made["webhooks"][0]["clientConfig"]["service"]
+    assert (service["name"], service["namespace"]) == ("vestibule-operator-aro", "hall")
+    assert plane.admin.get(at("services", "hall", service["name"])).status == 200
+    assert told["status"]["conditions"]
+    assert [may(plane, "create", "secrets", namespace) for namespace in ("clusters", "others")] == [
+        True,
+        True,
+    ]
+
+    release.run("upgrade", values={"operator": {**asked, "aro": False}, "webhook": {"enabled": False}})
+    assert [may(plane, "create", "secrets", namespace) for namespace in ("clusters", "others")] == [
+        True,
+        False,
+    ]
+    assert plane.admin.get(at("services", "hall", service["name"])).status == 404
+
+    release.run("upgrade", values={"operator": {"enabled": True}, "webhook": {"enabled": False}})
+    assert not may(plane, "create", "secrets", "clusters")
+    # the definitions stay, with the objects of their kinds
+    assert plane.admin.get(at("hostedwebhooks", "clusters", "h", api="vestibule.dev/v1alpha1")).status == 200
+
+
+def may(plane: ControlPlane, verb: str, resource: str, namespace: str) -> bool:
+    """Whether the operator's account may do this, as the API server sees it."""
+    review = {
+        "spec": {
+            "user": "system:serviceaccount:hall:vestibule-operator",
+            "resourceAttributes": {"verb": verb, "resource": resource, "namespace": namespace},
+        }
+    }
+    where = at("subjectaccessreviews", api="authorization.k8s.io/v1")
+    return bool(plane.admin.create(where, review).object["status"]["allowed"])

@@ -175,6 +175,10 @@ def test_a_range_of_the_schema_is_one_of_the_settings(path: str) -> None:
         ({"image": {"digest": "sha256:123"}}, "at '/image/digest'"),
         ({"providers": {"gcp": {"delivery": "x"}}}, "at '/providers/gcp'"),
         ({"podSecurityContext": {"runAsUser": 0}}, "at '/podSecurityContext/runAsUser'"),
+        ({"operator": {"hostedNamespaces": ["Team"]}}, "at '/operator/hostedNamespaces/0'"),
+        ({"operator": {"hostedNamespaces": ["a", "a"]}}, "at '/operator/hostedNamespaces'"),
+        ({"operator": {"hosted": "yes"}}, "at '/operator/hosted'"),
+        ({"operator": {"arohcp": True}}, "at '/operator': additional properties 'arohcp' not allowed"),
     ],
 )
 def test_the_schema_refuses_with_the_path(program: Helm, values: Object, said: str) -> None:
@@ -206,6 +210,13 @@ def test_the_schema_refuses_with_the_path(program: Helm, values: Object, said: s
             {"operator": {"enabled": True}, "rbac": {"create": False}},
             "the operator cannot do without its roles",
         ),
+        (
+            {"operator": {"enabled": True, "hostedNamespaces": ["a"]}},
+            "operator.hostedNamespaces is for operator.hosted, and that is false",
+        ),
+        ({"operator": {"hosted": True}}, "operator.hosted is for operator.enabled, and that is false"),
+        ({"operator": {"aro": True}}, "operator.aro is for operator.enabled, and that is false"),
+        ({"operator": {"evictions": True}}, "operator.evictions is for operator.enabled, and that is false"),
     ],
 )
 def test_what_contradicts_itself_is_refused(program: Helm, values: Object, said: str) -> None:
@@ -463,6 +474,10 @@ def test_the_operator_as_asked(program: Helm, values: str) -> None:
             "podLabels": {"team": "x"},
             "podAnnotations": {"n": "m"},
             "serviceAccount": {"name": "keeper"},
+            "resources": {"limits": {"memory": "1Gi"}},
+            "hosted": True,
+            "hostedNamespaces": ["clusters"],
+            "aro": True,
         }
     }
     objects = program.template(asked, "--set", values)
@@ -474,3 +489,15 @@ def test_the_operator_as_asked(program: Helm, values: str) -> None:
     assert template["metadata"]["labels"]["team"] == "x"
     assert template["metadata"]["annotations"] == {"n": "m"}
     assert ("ServiceAccount", NAMESPACE, "keeper") in by_key(objects)
+    assert template["spec"]["containers"][0]["resources"] == {
+        "requests": {"cpu": "10m", "memory": "96Mi"},
+        "limits": {"memory": "1Gi"},
+    }
+    bindings = [
+        thing
+        for thing in objects
+        if thing["kind"].endswith("Binding")
+        and thing["metadata"]["labels"]["app.kubernetes.io/name"] == "vestibule-operator"
+    ]
+    assert len(bindings) == 4
+    assert {subject["name"] for thing in bindings for subject in thing["subjects"]} == {"keeper"}

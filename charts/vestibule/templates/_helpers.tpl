@@ -57,6 +57,10 @@
       "eksPrefix" $settings.eks.annotationPrefix
       "account" (default $name $values.serviceAccount.name)
       "operatorAccount" (default (printf "%s-operator" $name) $values.operator.serviceAccount.name)
+      "aro" $values.operator.aro
+      "evictions" $values.operator.evictions
+      "hostedNamespaces" $values.operator.hostedNamespaces
+      "hostedEverywhere" (and $values.operator.hosted (empty $values.operator.hostedNamespaces))
       "policies" (semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version)
 -}}
 {{- toJson $context -}}

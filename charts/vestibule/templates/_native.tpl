@@ -854,14 +854,6 @@ webhookConfiguration: '{{ .name }}'
 {{- end }}
 {{- end -}}
 
-{{- define "vestibule.native.operator.crds" -}}
-- vestibulewebhooks.vestibule.dev
-- identitypolicies.vestibule.dev
-- publishedissuers.vestibule.dev
-- kataconfigs.kataconfiguration.openshift.io
-- oscwebhookconfigs.kataconfiguration.openshift.io
-{{- end -}}
-
 {{- define "vestibule.native.final.cwii" -}}
 - expression: '!variables.concerns || !(variables.own[?''cwii.dev/gcp-inject''].or(variables.theirs[?''cwii.dev/gcp-inject'']).or(variables.around[?''cwii.dev/gcp-inject'']).orValue('''') == ''true'') || variables.done.contains('',gcp,'')'
   message: 'the pod asks for an identity of Google Cloud (cwii.dev) and has none: the webhook was not called, or left it out; `vestibule explain` says why'
@@ -896,6 +888,26 @@ webhookConfiguration: '{{ .name }}'
 - expression: '!variables.concerns || !(''iam.gke.io/gcp-service-account'' in variables.theirs) || variables.names.exists(n, ''GOOGLE_APPLICATION_CREDENTIALS'' in n)'
   message: 'the pod asks for an identity of Google Cloud (gke) and has none: the webhook was not called, or left it out; `vestibule explain` says why'
   reason: Forbidden
+{{- end -}}
+
+{{- define "vestibule.native.operator.crds" -}}
+- vestibulewebhooks.vestibule.dev
+- identitypolicies.vestibule.dev
+- publishedissuers.vestibule.dev
+- kataconfigs.kataconfiguration.openshift.io
+- oscwebhookconfigs.kataconfiguration.openshift.io
+{{- if or .hostedNamespaces .hostedEverywhere }}
+- hostedwebhooks.vestibule.dev
+{{- end }}
+{{- if .aro }}
+- aroclusters.infrastructure.cluster.x-k8s.io
+{{- end }}
+{{- if .aro }}
+- arocontrolplanes.controlplane.cluster.x-k8s.io
+{{- end }}
+{{- if .aro }}
+- aromachinepools.infrastructure.cluster.x-k8s.io
+{{- end }}
 {{- end -}}
 
 {{- define "vestibule.native.operator.serviceaccount" -}}
@@ -1059,6 +1071,14 @@ rules:
       - events
     verbs:
       - create
+  {{- if .evictions }}
+  - apiGroups:
+      - ''
+    resources:
+      - pods/eviction
+    verbs:
+      - create
+  {{- end }}
   - apiGroups:
       - vestibule.dev
     resources:
@@ -1273,43 +1293,6 @@ subjects:
     namespace: '{{ .namespace }}'
 {{- end -}}
 
-{{- define "vestibule.native.operator.role-default" -}}
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata:
-  name: '{{ .name }}-operator'
-  namespace: default
-  labels:
-    app.kubernetes.io/name: '{{ .name }}-operator'
-    app.kubernetes.io/managed-by: vestibule
-rules:
-  - apiGroups:
-      - events.k8s.io
-    resources:
-      - events
-    verbs:
-      - create
-{{- end -}}
-
-{{- define "vestibule.native.operator.rolebinding-default" -}}
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata:
-  name: '{{ .name }}-operator'
-  namespace: default
-  labels:
-    app.kubernetes.io/name: '{{ .name }}-operator'
-    app.kubernetes.io/managed-by: vestibule
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: Role
-  name: '{{ .name }}-operator'
-subjects:
-  - kind: ServiceAccount
-    name: '{{ .name }}-operator'
-    namespace: '{{ .namespace }}'
-{{- end -}}
-
 {{- define "vestibule.native.operator.lease" -}}
 apiVersion: coordination.k8s.io/v1
 kind: Lease
@@ -1341,13 +1324,28 @@ spec:
         app.kubernetes.io/name: '{{ .name }}-operator'
     spec:
       containers:
-        - name: operator
+        -
+          name: operator
           image: '{{ .image }}'
           args:
             - operator
             - --only={{ .name }}
             - --lease={{ .name }}-operator
             - --metrics-addr=0.0.0.0:8080
+            {{- if or .hostedNamespaces .hostedEverywhere }}
+            - --hosted
+            {{- end }}
+            {{- if .hostedNamespaces }}
+            {{- range .hostedNamespaces }}
+            - --hosted-namespace={{ . }}
+            {{- end }}
+            {{- end }}
+            {{- if .aro }}
+            - --aro
+            {{- end }}
+            {{- if .aro }}
+            - --aro-webhook={{ .name }}-operator-aro
+            {{- end }}
           env:
             - name: POD_NAMESPACE
               valueFrom:
@@ -1359,6 +1357,11 @@ spec:
             - name: metrics
               containerPort: 8080
               protocol: TCP
+            {{- if .aro }}
+            - name: aro
+              containerPort: 9443
+              protocol: TCP
+            {{- end }}
           livenessProbe:
             httpGet:
               path: /healthz
@@ -1376,7 +1379,15 @@ spec:
               cpu: 10m
               memory: 96Mi
             limits:
+              {{- if .aro }}
+              memory: 512Mi
+              {{- else if .hostedNamespaces }}
+              memory: 512Mi
+              {{- else if .hostedEverywhere }}
+              memory: 512Mi
+              {{- else }}
               memory: 256Mi
+              {{- end }}
           volumeMounts:
             - name: tmp
               mountPath: /tmp
@@ -1402,8 +1413,435 @@ spec:
       terminationGracePeriodSeconds: 10
 {{- end -}}
 
+{{- define "vestibule.native.operator.clusterrole-aro" -}}
+{{- if .aro }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: '{{ .name }}-operator-aro'
+  labels:
+    app.kubernetes.io/name: '{{ .name }}-operator'
+    app.kubernetes.io/managed-by: vestibule
+rules:
+  - apiGroups:
+      - infrastructure.cluster.x-k8s.io
+    resources:
+      - aroclusters
+    verbs:
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - controlplane.cluster.x-k8s.io
+    resources:
+      - arocontrolplanes
+    verbs:
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - infrastructure.cluster.x-k8s.io
+    resources:
+      - aromachinepools
+    verbs:
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - infrastructure.cluster.x-k8s.io
+    resources:
+      - aroclusters/status
+    verbs:
+      - patch
+  - apiGroups:
+      - controlplane.cluster.x-k8s.io
+    resources:
+      - arocontrolplanes/status
+    verbs:
+      - patch
+  - apiGroups:
+      - infrastructure.cluster.x-k8s.io
+    resources:
+      - aromachinepools/status
+    verbs:
+      - patch
+  - apiGroups:
+      - infrastructure.cluster.x-k8s.io
+    resources:
+      - aroclusters/finalizers
+    verbs:
+      - update
+  - apiGroups:
+      - controlplane.cluster.x-k8s.io
+    resources:
+      - arocontrolplanes/finalizers
+    verbs:
+      - update
+  - apiGroups:
+      - infrastructure.cluster.x-k8s.io
+    resources:
+      - aromachinepools/finalizers
+    verbs:
+      - update
+  - apiGroups:
+      - cluster.x-k8s.io
+    resources:
+      - clusters
+    verbs:
+      - get
+      - list
+      - watch
+  - apiGroups:
+      - cluster.x-k8s.io
+    resources:
+      - machinepools
+    verbs:
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - infrastructure.cluster.x-k8s.io
+    resources:
+      - azureclusteridentities
+    verbs:
+      - get
+  - apiGroups:
+      - ''
+    resources:
+      - namespaces
+    verbs:
+      - get
+  - apiGroups:
+      - ''
+    resources:
+      - secrets
+    verbs:
+      - create
+      - get
+      - patch
+  - apiGroups:
+      - authorization.azure.com
+    resources:
+      - roleassignments
+    verbs:
+      - create
+      - delete
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - keyvault.azure.com
+    resources:
+      - vaults
+    verbs:
+      - create
+      - delete
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - managedidentity.azure.com
+    resources:
+      - userassignedidentities
+    verbs:
+      - create
+      - delete
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - network.azure.com
+    resources:
+      - networksecuritygroups
+      - virtualnetworks
+      - virtualnetworkssubnets
+    verbs:
+      - create
+      - delete
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - redhatopenshift.azure.com
+    resources:
+      - hcpopenshiftclusters
+      - hcpopenshiftclustersexternalauths
+      - hcpopenshiftclustersnodepools
+    verbs:
+      - create
+      - delete
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - resources.azure.com
+    resources:
+      - resourcegroups
+    verbs:
+      - create
+      - delete
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - events.k8s.io
+    resources:
+      - events
+    verbs:
+      - create
+  - apiGroups:
+      - admissionregistration.k8s.io
+    resources:
+      - validatingwebhookconfigurations
+    verbs:
+      - create
+      - get
+      - patch
+    resourceNames:
+      - '{{ .name }}-operator-aro'
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.operator.clusterrolebinding-aro" -}}
+{{- if .aro }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: '{{ .name }}-operator-aro'
+  labels:
+    app.kubernetes.io/name: '{{ .name }}-operator'
+    app.kubernetes.io/managed-by: vestibule
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: '{{ .name }}-operator-aro'
+subjects:
+  - kind: ServiceAccount
+    name: '{{ .name }}-operator'
+    namespace: '{{ .namespace }}'
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.operator.service-aro" -}}
+{{- if .aro }}
+apiVersion: v1
+kind: Service
+metadata:
+  name: '{{ .name }}-operator-aro'
+  namespace: '{{ .namespace }}'
+  labels:
+    app.kubernetes.io/name: '{{ .name }}-operator'
+    app.kubernetes.io/managed-by: vestibule
+spec:
+  selector:
+    app.kubernetes.io/name: '{{ .name }}-operator'
+  ports:
+    - name: aro
+      port: 443
+      targetPort: aro
+      protocol: TCP
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.operator.clusterrole-hosted" -}}
+{{- if or .hostedNamespaces .hostedEverywhere }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: '{{ .name }}-operator-hosted'
+  labels:
+    app.kubernetes.io/name: '{{ .name }}-operator'
+    app.kubernetes.io/managed-by: vestibule
+rules:
+  - apiGroups:
+      - vestibule.dev
+    resources:
+      - hostedwebhooks
+    verbs:
+      - get
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - vestibule.dev
+    resources:
+      - hostedwebhooks/status
+    verbs:
+      - patch
+  - apiGroups:
+      - ''
+    resources:
+      - secrets
+    verbs:
+      - create
+      - delete
+      - get
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - ''
+    resources:
+      - services
+    verbs:
+      - create
+      - delete
+      - get
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - apps
+    resources:
+      - deployments
+    verbs:
+      - create
+      - delete
+      - get
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - policy
+    resources:
+      - poddisruptionbudgets
+    verbs:
+      - create
+      - delete
+      - get
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - networking.k8s.io
+    resources:
+      - networkpolicies
+    verbs:
+      - create
+      - delete
+      - get
+      - list
+      - patch
+      - watch
+  - apiGroups:
+      - discovery.k8s.io
+    resources:
+      - endpointslices
+    verbs:
+      - list
+      - watch
+  - apiGroups:
+      - hypershift.openshift.io
+    resources:
+      - hostedcontrolplanes
+    verbs:
+      - get
+      - list
+      - watch
+  - apiGroups:
+      - cluster.x-k8s.io
+    resources:
+      - clusters
+    verbs:
+      - get
+      - list
+      - watch
+  - apiGroups:
+      - apps
+    resources:
+      - statefulsets
+    verbs:
+      - get
+      - list
+      - watch
+  - apiGroups:
+      - kamaji.clastix.io
+    resources:
+      - tenantcontrolplanes
+    verbs:
+      - get
+      - list
+      - watch
+      - update
+  - apiGroups:
+      - k0smotron.io
+    resources:
+      - clusters
+    verbs:
+      - get
+      - list
+      - watch
+      - update
+  - apiGroups:
+      - controlplane.cluster.x-k8s.io
+    resources:
+      - kamajicontrolplanes
+    verbs:
+      - get
+      - list
+      - watch
+      - update
+  - apiGroups:
+      - controlplane.cluster.x-k8s.io
+    resources:
+      - kubeadmcontrolplanes
+    verbs:
+      - get
+      - list
+      - watch
+      - update
+  - apiGroups:
+      - events.k8s.io
+    resources:
+      - events
+    verbs:
+      - create
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.operator.rolebinding-hosted" -}}
+{{- if .hostedNamespaces }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: '{{ .name }}-operator-hosted'
+  namespace: '{{ .hostedNamespace }}'
+  labels:
+    app.kubernetes.io/name: '{{ .name }}-operator'
+    app.kubernetes.io/managed-by: vestibule
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: '{{ .name }}-operator-hosted'
+subjects:
+  - kind: ServiceAccount
+    name: '{{ .name }}-operator'
+    namespace: '{{ .namespace }}'
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.operator.clusterrolebinding-hosted" -}}
+{{- if .hostedEverywhere }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: '{{ .name }}-operator-hosted'
+  labels:
+    app.kubernetes.io/name: '{{ .name }}-operator'
+    app.kubernetes.io/managed-by: vestibule
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: '{{ .name }}-operator-hosted'
+subjects:
+  - kind: ServiceAccount
+    name: '{{ .name }}-operator'
+    namespace: '{{ .namespace }}'
+{{- end }}
+{{- end -}}
+
 {{- define "vestibule.native.operator.all" -}}
-["serviceaccount", "clusterrole", "clusterrolebinding", "role", "rolebinding", "role-default", "rolebinding-default", "lease", "deployment"]
+["serviceaccount", "clusterrole", "clusterrolebinding", "role", "rolebinding", "lease", "deployment", "clusterrole-aro", "clusterrolebinding-aro", "service-aro", "clusterrole-hosted", "rolebinding-hosted", "clusterrolebinding-hosted"]
 {{- end -}}
 
 {{- define "vestibule.native.defaults" -}}

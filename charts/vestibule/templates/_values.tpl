@@ -133,6 +133,14 @@ once. Values that the schema can check are checked there. */ -}}
 {{- if not (or .webhook.enabled .operator.enabled) -}}
   {{- $problems = append $problems "webhook.enabled and operator.enabled are both false: nothing would be installed" -}}
 {{- end -}}
+{{- if and .operator.hostedNamespaces (not .operator.hosted) -}}
+  {{- $problems = append $problems "operator.hostedNamespaces is for operator.hosted, and that is false" -}}
+{{- end -}}
+{{- range $field := list "hosted" "aro" "evictions" -}}
+  {{- if and (get $.operator $field) (not $.operator.enabled) -}}
+    {{- $problems = append $problems (printf "operator.%s is for operator.enabled, and that is false" $field) -}}
+  {{- end -}}
+{{- end -}}
 {{- if and (not .rbac.create) .operator.enabled -}}
   {{- $problems = append $problems "rbac.create is false: the operator cannot do without its roles" -}}
 {{- end -}}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
+import math
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -70,9 +71,17 @@ class Elector:
         try:
             while True:
                 await self._once()
-                await asyncio.sleep(self._retry_seconds)
+                await asyncio.sleep(self._pause())
         finally:
             await self._release()
+
+    def _pause(self) -> float:
+        """Until the next try. Who waits looks twice as often, and when the lease runs out: what the leader
+        left behind, with or without a word, waits for that look."""
+        if self.leading:
+            return self._retry_seconds
+        runs_out = self._seen_at + self._lease_seconds - self._clock()
+        return min(self._retry_seconds / 2, runs_out if runs_out > 0 else math.inf)
 
     async def _once(self) -> None:
         led = self.leading

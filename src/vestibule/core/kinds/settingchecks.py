@@ -85,6 +85,16 @@ def problems(settings: Settings, place: str) -> list[errors.Problem]:
             value,
             "a DNS label (lower case letters, digits, '-')",
         )
+    named = settings.install.hosted_namespaces
+    for index, value in enumerate(named):
+        fine = bool(_DNS_LABEL.fullmatch(value)) and value not in named[:index]
+        want(fine, f"install.hostedNamespaces[{index}]", value, "the name of a namespace, each once")
+    want(
+        settings.install.hosted or not named,
+        "install.hostedNamespaces",
+        list(named),
+        "none without install.hosted",
+    )
     own = settings.self_certificate
     for field, value in (
         ("authorityLife", own.authority_life),

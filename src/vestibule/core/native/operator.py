@@ -1,8 +1,8 @@
 """What the operator itself needs: definitions, rights, lease, Deployment. Pure and deterministic.
 
 Its rights are the verbs it uses. Objects without a namespace it may change by name only, and in namespaces
-only those of its own, but for roles of a fixed name. It holds what it grants to the webhook: without that the
-API server would not let it grant it, and with ``escalate`` it could grant itself anything.
+only those of its own, but for roles of a fixed name and for Events. It holds what it grants to the webhook:
+without that the API server would not let it grant it, and with ``escalate`` it could grant itself anything.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ def objects(settings: Settings) -> list[Object]:
         _object("v1", "ServiceAccount", own, namespace, automountServiceAccountToken=False),
         *_bound("ClusterRole", "", cluster_rules(settings), subject),
         *_bound("Role", namespace, near_rules(settings), subject),
-        *_bound("Role", "default", event_rules(), subject),
         *_hosted(settings, subject),
         *(arorights.objects(_door(settings), own, subject) if settings.install.aro else []),
         _object("coordination.k8s.io/v1", "Lease", own, namespace),
@@ -128,7 +127,7 @@ def near_rules(settings: Settings) -> list[Object]:
 
 
 def event_rules() -> list[Object]:
-    """Events about objects without a namespace live in ``default``."""
+    """Events live beside what they are about, and in ``default`` where that has no namespace."""
     return [{"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}]
 
 

@@ -1,0 +1,90 @@
+"""Which worker runs which file.
+
+Most files keep a core busy; a few mostly wait, for clocks that the API server or a lease sets. With three
+workers the last one takes those alone, so that they cost no time of the two cores, and ends when there are
+none left. Files stay whole, and the longest begin first, so that no worker sits with one of them at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
+
+WAITING: Final = (
+    "apiserver/test_idle.py",
+    "apiserver/test_faults.py",
+    "apiserver/test_operator_leaders.py",
+)
+"""Files that wait for most of their time."""
+LONGEST: Final = (
+    "apiserver/test_rollouts.py",
+    "apiserver/test_operator_crashes.py",
+    "image/test_image.py",
+    "chart/test_release.py",
+    "aro/test_trouble.py",
+    "aro/test_crashes.py",
+    "aro/test_lifecycle.py",
+    "gcp/test_faults.py",
+    "chain/test_logins_own.py",
+    "chain/test_logins_foreign.py",
+    "oidc/test_rotation.py",
+    "azure/test_lost_answers.py",
+    "azure/test_faults.py",
+    "apiserver/test_rig.py",
+    "apiserver/test_sandbox_change.py",
+    "apiserver/test_audit.py",
+    "apiserver/test_issuer.py",
+    "apiserver/test_hosted.py",
+    "apiserver/test_hosted_operator.py",
+)
+"""Files that take longest, the longest first."""
+_ON_PLANES: Final = ("apiserver", "aro", "chart")
+_RANK: Final = {name: number for number, name in enumerate(WAITING + LONGEST)}
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """The longest files first, then the other ones on control planes; the rest as it comes."""
+
+    def place(item: pytest.Item) -> int:
+        name = "/".join(item.path.parts[-2:])
+        return _RANK.get(name, len(_RANK) + (item.path.parent.name not in _ON_PLANES))
+
+    items.sort(key=place)
+
+
+def waits(scope: str) -> bool:
+    """Whether this file is one that mostly waits."""
+    return scope.endswith(WAITING)
+
+
+class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist says nothing of its types
+    """Whole files; the third worker takes those that wait."""
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        self.workqueue.move_to_end(self._next(node), last=False)
+        super()._assign_work_unit(node)
+
+    def _reschedule(self, node: WorkerController) -> None:
+        if self._patient(node) and self.workqueue and not any(map(waits, self.workqueue)):
+            node.shutdown()
+            return
+        super()._reschedule(node)
+
+    def _next(self, node: WorkerController) -> str:
+        """The first file of the sort that is this worker's; the first of all when there is none."""
+        own = self._patient(node)
+        fitting: Iterable[str] = (one for one in self.workqueue if waits(one) is own)
+        return next(iter(fitting), next(iter(self.workqueue)))
+
+    def _patient(self, node: WorkerController) -> bool:
+        """Whether this worker is the one that waits."""
+        return bool(self.numnodes > 2 and node.gateway.id == f"gw{self.numnodes - 1}")
+
+
+def scheduling(config: pytest.Config, log: Any) -> Scheduling:
+    """What xdist asks for."""
+    return Scheduling(config, log)
