@@ -6,6 +6,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
+import pytest
+
 from vestibule import errors
 from vestibule.apps.operator.runtime.controller import Controller
 from vestibule.apps.operator.runtime.result import Again, Done, Result, Stalled
@@ -29,12 +31,13 @@ def ran(
     keys: list[str],
     until: Callable[[Counter[str]], bool],
     timeout: float = 5.0,
+    first_pause: float = 0.01,
 ) -> Counter[str]:
     """The results, once there are enough of them."""
 
     async def work() -> Counter[str]:
         numbers = Counted()
-        queue: Queue[str] = Queue(first_pause=0.01)
+        queue: Queue[str] = Queue(first_pause=first_pause)
         controller = Controller("test", reconcile, queue, numbers, timeout=timeout, resync=3600)
         task = asyncio.create_task(controller.run())
         for key in keys:
@@ -61,6 +64,19 @@ def test_a_key_that_fails_comes_back_until_it_is_done() -> None:
     results = ran(reconcile, ["a"], lambda found: found["done"] == 1)
 
     assert results == {"failed": 2, "done": 1}
+
+
+def test_a_conflict_is_no_reason_for_a_long_pause(caplog: pytest.LogCaptureFixture) -> None:
+    kinds = {"conflict": errors.Conflict, "foreign": errors.Foreign, "silent": errors.Unavailable}
+
+    async def reconcile(key: str) -> Result:
+        raise kinds[key]("no")
+
+    ran(reconcile, list(kinds), lambda found: found["failed"] == 3, first_pause=60)
+    pauses = {vars(one)["key"]: vars(one)["again"] for one in caplog.records}
+
+    assert pauses["conflict"] <= 5
+    assert min(pauses["foreign"], pauses["silent"]) >= 30
 
 
 def test_a_surprise_hits_one_key_only() -> None:

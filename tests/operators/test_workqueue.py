@@ -82,6 +82,7 @@ def test_pauses_of_a_key_grow_are_bounded_and_end_with_success() -> None:
 
         assert queue.back_off("a") <= 1
         assert queue.back_off("b") <= 1
+        assert 2 <= [queue.back_off("a", longest=4) for _ in range(6)][-1] <= 4
         queue.close()
 
     run(work())

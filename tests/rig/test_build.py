@@ -57,11 +57,11 @@ def test_the_locked_go_is_new_enough_for_every_module() -> None:
 
 def test_what_exists_costs_nothing(empty_cache: Path) -> None:
     pretend(catalogue.NEW)
-    began = time.perf_counter()
+    began = time.process_time()
 
     paths = build.ensure(list(catalogue.known(catalogue.NEW)))
 
-    assert time.perf_counter() - began < 0.05
+    assert time.process_time() - began < 0.05
     assert set(paths) == set(catalogue.known(catalogue.NEW))
 
 

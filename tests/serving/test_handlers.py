@@ -121,12 +121,12 @@ def test_a_handler_past_its_deadline_is_cancelled_and_answered_503(serve: Serve)
 
     with Wire(live.address) as wire:
         began = time.monotonic()
-        answer = wire.ask("POST", "/?timeout=400ms", b"{}")
+        answer = wire.ask("POST", "/?timeout=2s", b"{}")
         took = time.monotonic() - began
         after = wire.ask("GET", "/free")
 
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-    assert 0.2 <= took < 0.4
+    assert 1 <= took < 2
     assert (after.status, gate.cancelled, live.stats.inflight, live.stats.overdue) == (200, 1, 0, 1)
 
 

@@ -99,6 +99,20 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_namespaces_of_control_planes_are_names_each_once_and_want_hosted(tmp_path: Path) -> None:
+    def fields(content: str) -> list[str]:
+        with pytest.raises(errors.InvalidSettings) as caught:
+            settingsfile.load(written(tmp_path, "s.toml", content), {})
+        return [problem.field for problem in caught.value.problems]
+
+    named = 'hostedNamespaces = ["a", "Team", "a"]\n'
+    assert fields(f"[install]\nhosted = true\n{named}") == [
+        "install.hostedNamespaces[1]",
+        "install.hostedNamespaces[2]",
+    ]
+    assert fields('[install]\nhostedNamespaces = ["a"]\n') == ["install.hostedNamespaces"]
+
+
 def test_a_missing_file_is_told() -> None:
     with pytest.raises(errors.InvalidSettings, match="does not exist"):
         settingsfile.load(Path("nowhere.toml"), {})

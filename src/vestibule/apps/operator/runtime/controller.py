@@ -14,7 +14,7 @@ from typing import Final, Generic, NoReturn, Protocol, TypeVar
 from vestibule import errors
 from vestibule.adapters import jitter
 from vestibule.apps.operator.runtime.result import Again, Done, Result, Stalled
-from vestibule.apps.operator.runtime.workqueue import Queue
+from vestibule.apps.operator.runtime.workqueue import CONFLICT_PAUSE, LONGEST_PAUSE, Queue
 
 logger = logging.getLogger(__name__)
 K = TypeVar("K")
@@ -82,7 +82,7 @@ class Controller(Generic[K]):
             self.queue.back_off(key)
             return "late"
         except errors.VestibuleError as error:
-            pause = self.queue.back_off(key)
+            pause = self.queue.back_off(key, _longest_pause(error))
             logger.warning("reconcile failed", extra={**about, "error": str(error), "again": round(pause, 1)})
             return "failed"
         except Exception:
@@ -105,3 +105,9 @@ class Controller(Generic[K]):
             logger.warning("stalled", extra={**about, "error": result.message})
             return "stalled"
         return "done"
+
+
+def _longest_pause(error: errors.VestibuleError) -> float:
+    """An object of somebody else in our place is a conflict that lasts."""
+    short = isinstance(error, errors.Conflict) and not isinstance(error, errors.Foreign)
+    return CONFLICT_PAUSE if short else LONGEST_PAUSE

@@ -16,6 +16,8 @@ from vestibule.adapters import jitter
 K = TypeVar("K")
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 60.0
+CONFLICT_PAUSE: Final = 5.0
+"""Longest pause after a conflict: nothing is wrong, somebody wrote after we read."""
 
 
 class _Delayed(NamedTuple):
@@ -96,12 +98,12 @@ class Queue(Generic[K]):
             self._ready[key] = None
         self._wake.set()
 
-    def back_off(self, key: K) -> float:
-        """Look again after a pause that grows with each failure; the seconds."""
+    def back_off(self, key: K, longest: float = LONGEST_PAUSE) -> float:
+        """Look again after a pause that grows with each failure, up to ``longest``; the seconds."""
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
         self.retries += 1
-        pause = min(self._first * 2.0 ** min(count, 30), self._longest)
+        pause = min(self._first * 2.0 ** min(count, 30), self._longest, longest)
         pause *= jitter.between(0.5, 1.0)
         self._later(key, pause)
         return pause
