@@ -97,8 +97,8 @@ class Replica:
             return self.get("/readyz")[0] == 200
         return False
 
-    def wait_ready(self, seconds: float = 20.0) -> None:
-        """Until it is ready."""
+    def wait_ready(self, seconds: float = 60.0) -> None:
+        """Until it is ready; a second or two, unless the machine does other things."""
         deadline = time.monotonic() + seconds
         while not self.ready():
             if self.process.poll() is not None or time.monotonic() > deadline:

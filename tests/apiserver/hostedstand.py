@@ -231,9 +231,11 @@ class Kubelet:
         try:
             while not self._stop.wait(0.1):
                 answer = admin.get(where)
+                if answer.status != 200:
+                    continue
                 names = [self._stand.secret(what) for what in ("serving-cert", "kubeconfig")]
                 files = [admin.get(name) for name in names]
-                if answer.status != 200 or any(one.status != 200 for one in files):
+                if any(one.status != 200 for one in files):
                     continue
                 versions = [str(one.object["metadata"]["resourceVersion"]) for one in files]
                 if answer.object["spec"]["template"] != template:

@@ -376,9 +376,12 @@ def test_a_static_pod_goes_through_the_files_of_the_kubeadm_control_plane(
     path = kubeadm(hosted, namespace)
     target = {"flavour": "clusterapi", "name": "c1"}
     asked = Asked(hosted, "static", target=target, attach="static-pod")
-    assert asked.look() == [Done()]
-    assert asked.condition("Available") == "True"
-    assert asked.condition("Verified") == "Unknown"
+    (first,) = asked.look()
+    # no machine runs it here, as a pod that was tried in the guest found out
+    assert isinstance(first, Again)
+    assert first.reason == "NotProven"
+    assert asked.condition("Available") == "False"
+    assert asked.condition("Verified") == "False"
     files = asked.admin.get(path).object["spec"]["kubeadmConfigSpec"]["files"]
     paths = [one["path"] for one in files]
     assert paths[0] == "/etc/theirs"
@@ -389,7 +392,7 @@ def test_a_static_pod_goes_through_the_files_of_the_kubeadm_control_plane(
     assert "tls.crt" in secret["data"]
     assert "token" not in secret["data"]
     before = asked.admin.get(path).object["metadata"]["resourceVersion"]
-    assert asked.look(2) == [Done(), Done()]
+    asked.look(2)
     assert asked.admin.get(path).object["metadata"]["resourceVersion"] == before
 
     asked.admin.delete(asked.path)

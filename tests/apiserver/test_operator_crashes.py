@@ -1,24 +1,30 @@
-"""A crash after every single write: the next process comes to the same state, and then writes nothing.
+"""A crash with every single write: the next process comes to the same state, and then writes nothing.
 
-The operator runs in a loop of its own here, with a client that ends it after the n-th write. The scenario is
-an installation, a change of it that prunes, and its removal.
+The operator runs in a loop of its own here, with a client that ends it. None of a row of operators survives
+its first write: each begins with what the deaths before it left, which is what a single death at that place
+leaves, too. A few single deaths, after which one lives to the end, show that the next one goes on as the
+first would have. The scenarios are an installation, a change of it that prunes, and its removal.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Iterator
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.apiserver import writes
 from tests.apiserver.operated import Operated, Running, normal, operated
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.serving.authority import Authority
 from vestibule.adapters.cluster import kubeconfig
+from vestibule.adapters.cluster.access import Access
 from vestibule.adapters.cluster.calls import Call
 from vestibule.adapters.cluster.client import Answer, Client
 from vestibule.apps.operator.app import App, Options
@@ -27,14 +33,15 @@ Json = dict[str, Any]
 
 
 class Fragile(Client):
-    """Dies after so many writes that reached the API server; 0: never."""
+    """Dies with its ``last`` write, which is done; 0: never. One with a ``way`` is mortal, and dies with the
+    first write of it that nobody ``died`` with before."""
 
-    last: int = 0
-    writes: int = 0
-
-    def __init__(self, path: Path, last: int) -> None:
-        super().__init__(kubeconfig.load([path], None))
-        self.last = last
+    def __init__(
+        self, access: Access, last: int = 0, way: Sequence[str] = (), died: Sequence[str] = ()
+    ) -> None:
+        super().__init__(access)
+        self._last, self._way, self._died = last, way, died
+        self.written: list[str] = []
         self.dead = asyncio.Event()
 
     async def send(self, call: Call) -> Answer:
@@ -42,8 +49,9 @@ class Fragile(Client):
             await asyncio.Event().wait()  # a dead process says nothing more
         answer = await super().send(call)
         if call.method != "GET":
-            self.writes += 1
-            if self.writes == self.last:
+            what = f"{call.method} {call.path.partition('?')[0]}"
+            self.written.append(what)
+            if len(self.written) == self._last or writes.deadly(self._way, self._died, what):
                 self.dead.set()
                 await asyncio.Event().wait()
         return answer
@@ -54,19 +62,26 @@ class Crashing:
 
     def __init__(self, stand: Operated) -> None:
         self.stand = stand
+        self._access = kubeconfig.load([stand.kubeconfig], None)
 
     def _options(self, resync: float) -> Options:
         name = self.stand.name
         return Options(
-            name, "crashing", "image", lease="", metrics_addr="", only=frozenset({name}), resync=resync
+            *(name, "crashing", "image"),
+            lease="",
+            metrics_addr="",
+            only=frozenset({name}),
+            issuers=False,
+            resync=resync,
         )
 
-    def until(self, done: Callable[[], bool], last: int = 0) -> tuple[int, bool]:
-        """Run one until the state of the world is as wanted, or it dies; its writes, and whether it died."""
-        return asyncio.run(self._until(done, last))
+    def until(
+        self, done: Callable[[], bool], last: int = 0, way: Sequence[str] = (), died: Sequence[str] = ()
+    ) -> Fragile:
+        """Run one until the state of the world is as wanted, or it dies."""
+        return asyncio.run(self._until(done, Fragile(self._access, last, way, died)))
 
-    async def _until(self, done: Callable[[], bool], last: int) -> tuple[int, bool]:
-        client = Fragile(self.stand.kubeconfig, last)
+    async def _until(self, done: Callable[[], bool], client: Fragile) -> Fragile:
         options = self._options(3600)
         stop = asyncio.Event()
         task = asyncio.create_task(App(client, options).run(stop))
@@ -79,23 +94,28 @@ class Crashing:
             stop.set()
             await task
             await _closed()
-        return client.writes, client.dead.is_set()
+        return client
 
-    def quiet(self, seconds: float) -> int:
-        """How much one writes in these seconds, when all is done."""
+    def mortally(self, done: Callable[[], bool], way: Sequence[str]) -> list[str]:
+        """None survives its first write of the way; what they died with."""
+        died: list[str] = []
+        for _ in range(100):
+            client = self.until(done, way=way, died=died)
+            if not client.dead.is_set():
+                return died
+            died.append(client.written[-1])
+        raise AssertionError(f"100 operators died, and it is not done: {died}")
 
-        async def work() -> int:
-            client = Fragile(self.stand.kubeconfig, 0)
-            options = self._options(1)
-            stop = asyncio.Event()
-            task = asyncio.create_task(App(client, options).run(stop))
-            await asyncio.sleep(seconds)
-            stop.set()
-            await task
-            await _closed()
-            return client.writes
-
-        return asyncio.run(work())
+    async def quiet(self, seconds: float) -> list[str]:
+        """What one writes in these seconds, when all is done."""
+        client = Fragile(self._access)
+        stop = asyncio.Event()
+        task = asyncio.create_task(App(client, self._options(1)).run(stop))
+        await asyncio.sleep(seconds)
+        stop.set()
+        await task
+        await _closed()
+        return client.written
 
 
 async def _pause() -> None:
@@ -107,11 +127,10 @@ async def _closed() -> None:
     await asyncio.sleep(0.1)
 
 
-@pytest.fixture(scope="module")
-def stand(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
+@contextlib.contextmanager
+def served(plane: ControlPlane, folder: Path) -> Iterator[Operated]:
     """With a webhook that answers all the time, under a certificate that somebody else keeps."""
-    folder = tmp_path_factory.mktemp("crashes")
-    with operated(control_plane, folder) as made:
+    with operated(plane, folder) as made:
         authority = Authority("crashes")
         leaf = authority.leaf()
         secret = {"tls.crt": leaf.cert, "tls.key": leaf.key, "ca.crt": authority.pem}
@@ -124,15 +143,23 @@ def stand(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
         made.webhook = Running(
             folder / "webhook",
             *("webhook", "--cluster", str(folder / "cluster"), "--addr", f"127.0.0.1:{made.port}"),
-            *(
-                "--metrics-addr",
-                "",
-                "--tls-cert",
-                str(folder / "tls.crt"),
-                "--tls-key",
-                str(folder / "tls.key"),
-            ),
+            *("--metrics-addr", ""),
+            *("--tls-cert", str(folder / "tls.crt"), "--tls-key", str(folder / "tls.key")),
         )
+        yield made
+
+
+@pytest.fixture(scope="module")
+def stand(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
+    """One that is installed and removed."""
+    with served(control_plane, tmp_path_factory.mktemp("crashes")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def other(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
+    """One that is changed."""
+    with served(control_plane, tmp_path_factory.mktemp("changed")) as made:
         yield made
 
 
@@ -211,41 +238,72 @@ def cleared(stand: Operated) -> None:
 
 
 STEPS: dict[str, tuple[str, list[Callable[[Operated], None]], Callable[[Operated], bool]]] = {
+    "removal": ("stand", [begin, remove], gone),
     "installation": ("stand", [begin], serves),
     "own certificate": ("bare", [own], waits),
-    "change": ("stand", [begin, change], serves),
-    "removal": ("stand", [begin, remove], gone),
+    "change": ("other", [begin, change], serves),
 }
 
 
-QUIET = {"installation": 30.0, "change": 30.0}
-"""Seconds in which nothing is written; the others end in what is still waited for, or in nothing."""
+def prepare(stand: Operated, before: list[Callable[[Operated], None]]) -> None:
+    """Everything but the last act is done, and that one asked for."""
+    cleared(stand)
+    for act in before[:-1]:
+        act(stand)
+        Crashing(stand).until(lambda: serves(stand))
+    before[-1](stand)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
-def test_a_crash_after_any_write_comes_to_the_same_state(request: pytest.FixtureRequest, step: str) -> None:
-    where, before, done = STEPS[step]
+def test_a_crash_with_any_write_comes_to_the_same_state(request: pytest.FixtureRequest, step: str) -> None:
+    where, before, finished = STEPS[step]
     stand: Operated = request.getfixturevalue(where)
     crashing = Crashing(stand)
 
-    def prepare() -> None:
-        cleared(stand)
-        for act in before[:-1]:
-            act(stand)
-            crashing.until(lambda: serves(stand))
-        before[-1](stand)
+    def done() -> bool:
+        return finished(stand)
 
-    prepare()
-    writes, _ = crashing.until(lambda: done(stand))
+    prepare(stand, before)
+    way = crashing.until(done).written
     wanted = state(stand)
-    assert writes > 3
-    for last in range(1, writes + 1):
-        prepare()
-        _, died = crashing.until(lambda: done(stand), last)
-        if died:
-            crashing.until(lambda: done(stand))
+    assert len(way) > 3
+    prepare(stand, before)
+    died = crashing.mortally(done, way)
+    assert state(stand) == wanted, f"after crashes with {died}"
+    for last in writes.single(way, died):
+        prepare(stand, before)
+        client = crashing.until(done, last)
+        if client.dead.is_set():
+            died.append(client.written[-1])
+            crashing.until(done)
+        assert state(stand) == wanted, f"after a crash at write {last} of {way}"
+    # with the last write the world is as wanted, and may be seen to be before the death is
+    assert writes.missed(way[:-1], died) == []
+    assert step in ASLEEP or asyncio.run(crashing.quiet(3.0)) == []
 
-        assert state(stand) == wanted, f"after a crash at write {last} of {writes}"
-    assert crashing.quiet(QUIET.get(step, 3.0)) == 0
-    cleared(stand)
+
+ASLEEP = {"installation": 30.0, "change": 30.0}
+"""Scenarios after which nothing is written for so many seconds; the others end in what is still waited for,
+or in nothing."""
+
+
+@pytest.mark.slow
+def test_when_all_is_done_nothing_is_written(request: pytest.FixtureRequest) -> None:
+    """Both at the same time: half a minute is long."""
+    stands: list[Operated] = []
+    for step in ASLEEP:
+        where, before, finished = STEPS[step]
+        stand: Operated = request.getfixturevalue(where)
+        if stand.admin.get(stand.path).status == 404:
+            prepare(stand, before)
+            Crashing(stand).until(functools.partial(finished, stand))
+        assert finished(stand)
+        stands.append(stand)
+
+    async def asleep() -> list[list[str]]:
+        return await asyncio.gather(*(Crashing(one).quiet(max(ASLEEP.values())) for one in stands))
+
+    assert asyncio.run(asleep()) == [[], []]
+    for stand in stands:
+        cleared(stand)

@@ -1,6 +1,7 @@
 """Writes of an operator, counted over several API servers by the proxies between, and what becomes of them.
 
 ``last``: the process dies with that write: it is done, and nobody hears of it, or of anything after it.
+``way``: it is mortal, and dies with the first write of that way that nobody died with before.
 ``fault``: every write is answered so when it comes for the first time, and done when it comes again.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
+from collections import Counter
+from collections.abc import Sequence
 
 from tests.rig import messages
 from tests.rig.controlplane import ADMIN, MASTERS, ControlPlane
@@ -29,18 +32,42 @@ FAULTS: dict[str, Status | Cut] = {
 """What can become of a write; the last is done, and nobody hears of it."""
 
 
+def missed(way: Sequence[str], died: Sequence[str]) -> list[int]:
+    """The writes of a recorded way that nobody died with, by number; the first is 1."""
+    left = Counter(died)
+    found = []
+    for number, what in enumerate(way, 1):
+        left[what] -= 1
+        if left[what] < 0:
+            found.append(number)
+    return found
+
+
+def single(way: Sequence[str], died: Sequence[str]) -> list[int]:
+    """Where single deaths are due: at both ends, and with what no mortal one came to, or in the middle. An
+    Event is such: whoever died with the status that it tells of leaves no change to be told."""
+    return sorted({1, len(way), *(missed(way, died) or [len(way) // 2])})
+
+
+def deadly(way: Sequence[str], died: Sequence[str], what: str) -> bool:
+    """Whether a mortal process dies with this write: as often as it is one of the way. What leaves no trace,
+    such as a request for a token, is asked for by each of them anew, and must not be the end of all."""
+    return died.count(what) < way.count(what)
+
+
 class Tally:
     """What was written through the proxies of one test."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.dead = threading.Event()
+        self.died = list[str]()
+        """The writes that processes died with, one after the other; whoever reads it empties it."""
         self.begin()
 
-    def begin(self, last: int = 0, fault: Status | Cut | None = None) -> None:
-        """Count from nothing."""
-        self.dead.clear()
-        self.last, self.fault = last, fault
+    def begin(self, last: int = 0, fault: Status | Cut | None = None, way: Sequence[str] = ()) -> None:
+        """Count from nothing. Who died before says nothing about who comes now."""
+        self.dead = threading.Event()
+        self.last, self.fault, self.way = last, fault, way
         self.written = list[str]()
         self.struck = set[str]()
 
@@ -56,7 +83,10 @@ class Tally:
         """A write was done; whether it was the last."""
         with self._lock:
             self.written.append(what)
-            return len(self.written) == self.last
+            if len(self.written) != self.last and not deadly(self.way, self.died, what):
+                return False
+            self.died.append(what)
+            return True
 
 
 class Counted(Calls):
@@ -64,14 +94,14 @@ class Counted(Calls):
 
     def __init__(self, tally: Tally, shared: Shared, client: Streams) -> None:
         super().__init__(shared, client)
-        self._tally = tally
+        self._tally, self._dead = tally, tally.dead
         self._writing, self._cut = "", False
 
     async def _call(self, head: Head) -> bool:
         method, path, _ = head.first.split(" ", 2)
         self._writing = ""
         if method not in READS and b"authorization:" not in head.raw.lower():
-            if self._tally.dead.is_set():
+            if self._dead.is_set():
                 await asyncio.Event().wait()  # a dead process says nothing more
             what = f"{method} {path.partition('?')[0]}"
             if self._tally.strikes(what):
@@ -99,16 +129,17 @@ class Counted(Calls):
             return await super()._answer(server, method, path, Cut(after=True))
         if self._writing and self._tally.done(self._writing):
             await messages.read_head(server)  # it is done
-            self._tally.dead.set()
+            self._dead.set()
             await asyncio.Event().wait()
         return await super()._answer(server, method, path, fault)
 
 
-def proxy(plane: ControlPlane, tally: Tally) -> FaultProxy:
-    """A proxy before an API server, which it calls as its administrator; not started."""
+def proxy(plane: ControlPlane, tally: Tally, *, tls: bool = False) -> FaultProxy:
+    """A proxy before an API server, which it calls as its administrator; not started. Without ``tls`` towards
+    the operator its start costs half: each of its watches is a connection, and a handshake."""
     return FaultProxy(
         plane.url,
-        serving=plane.authority.serving("proxy"),
+        serving=plane.authority.serving("proxy") if tls else None,
         calling=plane.authority.trusting(plane.authority.client(ADMIN, MASTERS)),
         handler=functools.partial(Counted, tally),
     )

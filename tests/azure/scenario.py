@@ -31,19 +31,21 @@ Fresh = Callable[[], AbstractContextManager[Stage]]
 
 
 @pytest.fixture
-def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fresh:
-    """Fresh simulators, one for each trial."""
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fresh]:
+    """A subscription with nothing in it and a folder of its own, for each trial; one simulator serves all."""
     numbers = itertools.count()
+    with Simulated(tmp_path / "simulator") as simulator:
+        simulator.environ(monkeypatch)
+        empty = simulator.state
 
-    @contextmanager
-    def made() -> Iterator[Stage]:
-        folder = tmp_path / str(next(numbers))
-        folder.mkdir()
-        with Simulated(folder / "simulator") as simulator:
-            simulator.environ(monkeypatch)
+        @contextmanager
+        def made() -> Iterator[Stage]:
+            folder = tmp_path / str(next(numbers))
+            folder.mkdir()
+            simulator.renew(**empty)
             yield Stage(folder, simulator)
 
-    return made
+        yield made
 
 
 def calls(stage: Stage) -> int:

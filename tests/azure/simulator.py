@@ -182,6 +182,11 @@ class Simulated:
         """Replace what exists: ``resources=[…]``, ``nextIdentities=[…]``."""
         self.running.simulator.world.restore(json.dumps(state).encode())
 
+    def renew(self, **state: Any) -> None:
+        """As a new one with this state: no faults, no calls so far. Its clock goes on: none goes back."""
+        self.load(**state)
+        self.forget()
+
     def resources(self, kind: str) -> list[Json]:
         """The resources of a type, as ARM shows them."""
         return list(self.running.simulator.world.kind(kind))

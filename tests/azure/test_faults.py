@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -25,9 +27,11 @@ def test_a_fault_at_every_call_then_a_rerun_and_a_delete(kind: str, step: int, f
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["refused", "done, and the line cut"])
-def test_a_fault_at_every_call_of_delete_then_a_rerun(kind: str, fresh: Fresh) -> None:
+def test_a_fault_at_every_call_of_delete_then_a_rerun(kind: str, fresh: Fresh, tmp_path: Path) -> None:
     with fresh() as clean:
         clean.create()
+        made, files = clean.simulator.state, tmp_path / "made"
+        shutil.copytree(clean.out, files)
         clean.simulator.forget()
         clean.delete(parallel=1)
         count, rest = calls(clean), clean.left()
@@ -35,8 +39,8 @@ def test_a_fault_at_every_call_of_delete_then_a_rerun(kind: str, fresh: Fresh) -
 
     for number in range(count):
         with fresh() as stage:
-            stage.create()
-            stage.simulator.forget()
+            stage.simulator.renew(**made)
+            shutil.copytree(files, stage.out)
             stage.simulator.fault(on="* /subscriptions*", skip=number, **FAULTS[kind])
             attempt(functools.partial(stage.delete, parallel=1))
             stage.delete(parallel=1)

@@ -5,7 +5,8 @@ A row says its values twice on purpose: as annotations or labels, and as what th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from tests.chain.logins import AwsLogin, AzureLogin, GcpLogin, Login
@@ -70,6 +71,14 @@ class Case(NamedTuple):
     """What the author of the pod is told: a text in every warning, and no warning besides."""
     built_in: Mapping[str, str] = {}
     """Variables that the program sets for itself, because it has a path built in."""
+
+
+def grouped(cases: Iterable[Case]) -> list[Case]:
+    """Cases with equal settings after one another, in the order of the first of each group."""
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(json.dumps(case.settings, sort_keys=True), []).append(case)
+    return [case for group in found.values() for case in group]
 
 
 def container(name: str, **more: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tests.chain import gcloud
 from tests.chain.gateway import Certificates
 from tests.chain.issuers import Issuers
 from tests.chain.logins import Clouds
+from tests.chain.sdks import Sdks
 from tests.chain.stage import Stages
 from tests.rig.controlplane import ControlPlane
 
@@ -40,10 +41,16 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return Certificates(tmp_path_factory.mktemp("gateway"))
 
 
+@pytest.fixture(scope="session")
+def sdks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sdks]:
+    with Sdks(tmp_path_factory.mktemp("sdks")) as running:
+        yield running
+
+
 @pytest.fixture
-def clouds(control_plane: ControlPlane, certificates: Certificates) -> Iterator[Clouds]:
+def clouds(control_plane: ControlPlane, certificates: Certificates, sdks: Sdks) -> Iterator[Clouds]:
     """Doubles that trust nobody yet. A conversation that breaks is a fault of the test."""
-    made = Clouds(Issuers([control_plane]), certificates)
+    made = Clouds(Issuers([control_plane]), certificates, sdks)
     with made.gateway:
         yield made
     assert made.gateway.broken == []

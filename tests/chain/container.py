@@ -21,7 +21,6 @@ import os
 import re
 import stat
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from typing import Any, NamedTuple
 from tests.chain.clouds.aws import AGENT_URL
 from tests.chain.gateway import Gateway
 from tests.chain.kubelet import LaidOut, Unsupported, field
+from tests.chain.sdks import Sdks
 
 Json = dict[str, Any]
 LOGIN = Path(__file__).with_name("login.py")
@@ -184,27 +184,18 @@ class Container:
         return text
 
 
-def login(jobs: Sequence[tuple[Container, str]], gateway: Gateway) -> list[Outcome]:
+def login(jobs: Sequence[tuple[Container, str]], gateway: Gateway, sdks: Sdks) -> list[Outcome]:
     """Start SDKs at the same time, each with the environment of a container; how they fared, in order."""
     prepared = [(container, sdk, container.environment(gateway)) for container, sdk in jobs]
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        return list(pool.map(lambda job: _login(*job), prepared))
+        return list(pool.map(lambda job: _login(sdks, *job), prepared))
 
 
-def _login(container: Container, sdk: str, environment: dict[str, str]) -> Outcome:
-    command = [sys.executable, "-I", str(LOGIN), sdk]
-    done = subprocess.run(
-        command,
-        check=False,
-        env=environment,
-        cwd=container.folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    if done.returncode != 0:
-        raise AssertionError(f"{sdk} in {container.name}: exit {done.returncode}: {done.stderr[-2000:]}")
-    return Outcome(**json.loads(done.stdout))
+def _login(sdks: Sdks, container: Container, sdk: str, environment: dict[str, str]) -> Outcome:
+    done = sdks.run(LOGIN, [sdk], environment, container.folder, fork=not sdks.early & set(container.env))
+    if done.code != 0:
+        raise AssertionError(f"{sdk} in {container.name}: exit {done.code}: {done.err[-2000:]}")
+    return Outcome(**json.loads(done.out))
 
 
 def expand(text: str, env: dict[str, str]) -> str:

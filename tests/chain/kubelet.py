@@ -58,7 +58,7 @@ class Kubelet:
         pod = allowed(lambda: self.client.get(at("pods", namespace, name)))
         return LaidOut(self.client, pod, self.folder / pod["metadata"]["uid"], mint or self.mint)
 
-    def mint(self, asked: Asked, seconds: float = 10.0) -> str:
+    def mint(self, asked: Asked, seconds: float = 30.0) -> str:
         """A token of the API server for exactly this audience and life, bound to the pod."""
         meta = asked.pod["metadata"]
         bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
@@ -70,7 +70,7 @@ class Kubelet:
         return str(made["status"]["token"])
 
 
-def allowed(call: Callable[[], Answer], seconds: float = 10.0) -> Json:
+def allowed(call: Callable[[], Answer], seconds: float = 30.0) -> Json:
     """The object, once the API server knows that the node runs the pod; its caches lag behind a binding."""
     deadline = time.monotonic() + seconds
     while (answer := call()).status in (403, 404) and time.monotonic() < deadline:

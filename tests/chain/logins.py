@@ -4,15 +4,17 @@ SDK came home with. The values stand in the rows as literals and are never read 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from tests.chain.clouds.aws import Aws
 from tests.chain.clouds.entra import PUBLIC, Entra
 from tests.chain.clouds.google import PROJECT, Google, Provider
 from tests.chain.clouds.trust import Clock, Trust
-from tests.chain.container import Outcome
+from tests.chain.container import Container, Outcome, login
 from tests.chain.gateway import Certificates, Gateway
 from tests.chain.issuers import Issuers
+from tests.chain.sdks import Sdks
 
 AWS_AUDIENCE, AGENT_AUDIENCE = "sts.amazonaws.com", "pods.eks.amazonaws.com"
 AZURE_AUDIENCE = "api://AzureADTokenExchange"
@@ -21,12 +23,16 @@ AZURE_AUDIENCE = "api://AzureADTokenExchange"
 class Clouds:
     """All doubles behind one gateway, trusting nobody yet."""
 
-    def __init__(self, issuers: Issuers, certificates: Certificates) -> None:
-        self.clock, self.issuers = Clock(), issuers
+    def __init__(self, issuers: Issuers, certificates: Certificates, sdks: Sdks) -> None:
+        self.clock, self.issuers, self._sdks = Clock(), issuers, sdks
         self.aws = Aws(issuers, self.clock)
         self.google = Google(issuers, self.clock)
         self.entra = Entra(issuers, self.clock)
         self.gateway = Gateway(certificates, [self.aws, self.google, self.entra])
+
+    def login(self, jobs: Sequence[tuple[Container, str]]) -> list[Outcome]:
+        """Containers and the SDKs to log in with, all at the same time; how they fared, in order."""
+        return login(jobs, self.gateway, self._sdks)
 
 
 class AwsLogin(NamedTuple):

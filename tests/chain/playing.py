@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.chain.case import Case
-from tests.chain.container import Container, login
+from tests.chain.container import Container
 from tests.chain.kubelet import LaidOut
 from tests.chain.logins import Clouds, Login
 from tests.chain.stage import Stages
@@ -33,7 +33,7 @@ def play(stages: Stages, clouds: Clouds, tools: Path, case: Case) -> None:
     inside = wanted(case, laid)
     for container, _ in inside:
         container.env |= case.built_in
-    outcomes = login([(container, one.sdk) for container, one in inside], clouds.gateway)
+    outcomes = clouds.login([(container, one.sdk) for container, one in inside])
     for (container, one), outcome in zip(inside, outcomes, strict=True):
         assert container.astray() == []
         # strict has the original's modes, whatever user a container has
@@ -49,4 +49,4 @@ def play(stages: Stages, clouds: Clouds, tools: Path, case: Case) -> None:
     assert clouds.gateway.strays == []
 
     outside = [(Container(laid, name), one.sdk) for name in case.outside for one in case.logins]
-    assert not any(outcome.ok for outcome in login(outside, clouds.gateway))
+    assert not any(outcome.ok for outcome in clouds.login(outside))

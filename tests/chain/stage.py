@@ -22,8 +22,14 @@ from tests.rig.controlplane import ControlPlane
 Json = dict[str, Any]
 LABEL = "chain.test/stage"
 ACCOUNT, POD = "app", "subject"
-MOST = 16
-"""Processes at the same time; rows with equal settings stand together, so few are started twice."""
+MOST = 4
+"""Processes at the same time: each hears of everything that happens. Rows with equal settings are played one
+after the other (``case.grouped``), so none is started twice."""
+SURELY = {"failurePolicy": "Fail", "timeoutSeconds": 30}
+"""By default a pod passes untouched when the answer takes five seconds: what is asked here is how it logs in, not
+how quick a machine is that does other things."""
+READY = 60.0
+"""Seconds until a process is asked; it is a matter of one or two, on a machine that does nothing else."""
 PROBED = {"azure.workload.identity/use": "true"}
 """Some registrations are for labelled pods alone."""
 
@@ -34,17 +40,19 @@ class Stage:
     def __init__(self, plane: ControlPlane, folder: Path, name: str, settings: Mapping[str, Any]) -> None:
         self._plane, self.name = plane, name
         settings = json.loads(json.dumps(settings).replace("{folder}", str(folder)))
-        webhook = {**settings.get("webhook", {}), "namespaceSelector": {LABEL: name}}
+        webhook = {**SURELY, **settings.get("webhook", {}), "namespaceSelector": {LABEL: name}}
         self._hall = Hall(plane, folder, name, **{**settings, "webhook": webhook})
         self._folder = folder
         self._namespaces: list[str] = []
 
     def open(self) -> None:
-        """Start, register, and wait until the API server asks us."""
+        """Start and register."""
         self._hall.apply()
-        replica = self._hall.start()
-        self._hall.register(replica.port)
-        namespace = self.namespace("probe", Meta())
+        self._hall.register(self._hall.start().port)
+
+    def _wait_asked(self, namespace: str) -> None:
+        """Until the API server asks us about pods of a namespace."""
+        replica = self._hall.replicas[0]
         self._until(lambda _: replica.metric("vestibule_admission_requests_total") > 0, namespace, "default")
 
     def wait_served(self, namespace: str, variable: str) -> None:
@@ -61,7 +69,7 @@ class Stage:
             "metadata": {"name": "probe", "labels": PROBED},
             "spec": {"serviceAccountName": account, "containers": [{"name": "a", "image": "a"}]},
         }
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + READY
         while not condition(self._plane.admin.create(at("pods", namespace), probe, dryRun="All").object):
             if time.monotonic() > deadline:
                 log = self._hall.replicas[0].log.read_text()
@@ -83,6 +91,8 @@ class Stage:
         name = self._plane.namespace(
             stem, labels={**meta.labels, LABEL: self.name}, annotations=dict(meta.annotations)
         )
+        if not self._namespaces:
+            self._wait_asked(name)
         self._namespaces.append(name)
         return name
 
@@ -104,9 +114,15 @@ class Stage:
         return answer.warnings
 
     def close(self) -> None:
+        """End the process, remove what the cases made.
+
+        The bare namespaces stay: to delete one, the controllers ask the API server for every kind there is.
+        """
         self._hall.close()
         for name in self._namespaces:
-            self._plane.admin.delete(at("namespaces", name=name))
+            self._plane.admin.delete(at("pods", name), gracePeriodSeconds=0)
+            for plural, usual in (("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt")):
+                self._plane.admin.delete(at(plural, name), fieldSelector=f"metadata.name!={usual}")
 
 
 class Stages:
@@ -130,8 +146,11 @@ class Stages:
                 self._open.pop(next(iter(self._open))).close()  # the one that was not used for longest
             name = f"chain-{next(self._numbers)}"
             stage = Stage(self.plane, self._folder / name, name, settings)
-            self._open[key] = stage
-            stage.open()
+            try:
+                stage.open()
+            except BaseException:
+                stage.close()  # or the next case with these settings would play where nobody listens
+                raise
         self._open[key] = stage
         return stage
 

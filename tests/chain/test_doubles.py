@@ -13,7 +13,7 @@ from jwt.utils import base64url_encode
 
 from tests.chain.case import AS_AZURE, EVERYWHERE, ROLE, Case, Meta, container
 from tests.chain.clouds.aws import AGENT_URL
-from tests.chain.container import Container, login
+from tests.chain.container import Container
 from tests.chain.gateway import Fault
 from tests.chain.issuers import Issuers, Unverified
 from tests.chain.login import stay_at_home
@@ -64,7 +64,7 @@ def test_the_pod_identity_agent_knows_its_associations(stages: Stages, clouds: C
     app = Container(laid, "app")
     AGENT.trust(clouds, stages.issuer, laid.subject)
 
-    outcome = login([(app, "aws")], clouds.gateway)[0]
+    outcome = clouds.login([(app, "aws")])[0]
     assert outcome.error == ""
     AGENT.judge(clouds, outcome)
     assert app.astray() == []
@@ -84,7 +84,7 @@ def test_msal_finds_its_way_by_both_discoveries(stages: Stages, clouds: Clouds) 
     laid = stages.play(Case("msal", (AS_AZURE,), account=Meta(ALL)))
     AS_AZURE.trust(clouds, stages.issuer, laid.subject)
 
-    outcome = login([(Container(laid, "app"), "msal")], clouds.gateway)[0]
+    outcome = clouds.login([(Container(laid, "app"), "msal")])[0]
 
     assert outcome.error == ""
     AS_AZURE.judge(clouds, outcome)
@@ -101,7 +101,7 @@ def test_a_cloud_that_stumbles_is_asked_again(stages: Stages, clouds: Clouds) ->
     clouds.gateway.faults = [Fault(host, 503, 0.1) for host in hosts]
 
     app = Container(laid, "app")
-    outcomes = login([(app, one.sdk) for one in EVERYWHERE], clouds.gateway)
+    outcomes = clouds.login([(app, one.sdk) for one in EVERYWHERE])
 
     assert [outcome.ok for outcome in outcomes] == [True, False, True]
     assert [len(clouds.gateway.asked(host)) for host in hosts] == [2, 1, 2]

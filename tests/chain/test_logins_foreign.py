@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.chain import playing
-from tests.chain.case import Case
+from tests.chain.case import Case, grouped
 from tests.chain.logins import Clouds
 from tests.chain.rows import azwi, eks, wif
 from tests.chain.stage import Stages
 
-CASES = [*azwi.ROWS, *eks.ROWS, *wif.ROWS]
+CASES = grouped([*azwi.ROWS, *eks.ROWS, *wif.ROWS])
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.chain import playing
-from tests.chain.case import Case
+from tests.chain.case import Case, grouped
 from tests.chain.logins import Clouds
 from tests.chain.rows import cwii, together
 from tests.chain.stage import Stages
 
-CASES = [*cwii.ROWS, *together.ROWS]
+CASES = grouped([*cwii.ROWS, *together.ROWS])
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])

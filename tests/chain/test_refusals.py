@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.chain.case import AS_AWS, AS_AZURE, EMAIL, EVERYWHERE, POOL, Case, Meta
-from tests.chain.container import Container, Outcome, login
+from tests.chain.container import Container, Outcome
 from tests.chain.kubelet import Asked, LaidOut
 from tests.chain.logins import AwsLogin, AzureLogin, Clouds, GcpLogin, Login
 from tests.chain.rows import azwi, eks, together, wif
@@ -40,7 +40,7 @@ def trusted(clouds: Clouds, issuer: str, subject: str, logins: tuple[Login, ...]
 
 def attempts(laid: LaidOut, clouds: Clouds, container: str = "app") -> dict[str, Outcome]:
     inside = Container(laid, container)
-    return dict(zip(SDKS, login([(inside, sdk) for sdk in SDKS], clouds.gateway), strict=True))
+    return dict(zip(SDKS, clouds.login([(inside, sdk) for sdk in SDKS]), strict=True))
 
 
 def assert_refused(outcomes: Mapping[str, Outcome], *words: str) -> None:
@@ -153,7 +153,7 @@ def test_a_mapping_without_an_audience_as_the_original_reads_it(stages: Stages, 
     laid = stages.play(Case("mapping", (AS_AWS,), eks.settings("strict", mapping=mapping)))
     trusted(clouds, stages.issuer, laid.subject, (AS_AWS,))
 
-    outcome = login([(Container(laid, "app"), "aws")], clouds.gateway)[0]
+    outcome = clouds.login([(Container(laid, "app"), "aws")])[0]
 
     assert not outcome.ok
     assert "Incorrect token audience" in outcome.error

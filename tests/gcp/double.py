@@ -28,7 +28,8 @@ from vestibule.core.pki import signer
 
 PROJECT, NUMBER = "my-project-1", "123456789012"
 TOKEN = "ya29.double"
-LOGIN = signer.new(2048)
+LOGIN = signer.new(1024)
+"""Short, because google-auth tests its factors each time it is loaded, and longer than everything else takes."""
 Kind = Literal["refused", "done, and the line cut", "done, and the run dies", "throttled"]
 INJECTED = Refused(403, "PERMISSION_DENIED", "Injected")
 THROTTLED = Refused(429, "RESOURCE_EXHAUSTED", "Injected: slow down", after=1)

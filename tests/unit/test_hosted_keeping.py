@@ -105,13 +105,15 @@ def test_what_cannot_be_read_in_the_guests_bundle_does_not_count() -> None:
 # ── tokens ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def token(uid: str, *, since: datetime.datetime = NOW, life: datetime.timedelta = credential.LIFE) -> str:
+def token(
+    uid: str, *, since: datetime.datetime = NOW, life: datetime.timedelta = credential.LIFE, kid: str = "k1"
+) -> str:
     claims = {
         "iat": int(since.timestamp()),
         "exp": int((since + life).timestamp()),
         "kubernetes.io": {"serviceaccount": {"uid": uid}},
     }
-    parts = [json.dumps(one).encode() for one in ({"alg": "RS256"}, claims)] + [b"signature"]
+    parts = [json.dumps(one).encode() for one in ({"alg": "RS256", "kid": kid}, claims)] + [b"signature"]
     return ".".join(base64.urlsafe_b64encode(one).decode().rstrip("=") for one in parts)
 
 
@@ -137,6 +139,26 @@ def test_a_token_is_kept_for_two_thirds_of_its_life_and_for_its_very_account(
     secret = credential.secret(TARGET, Server("https://api"), kept)
 
     assert credential.kept(secret, ACCOUNT, NOW + hours * HOUR) == (kept if good else "")
+
+
+@pytest.mark.parametrize(
+    ("kids", "doubtful"),
+    [({"k1"}, False), ({"k1", "k2"}, False), ({"k2"}, True), (set(), True), (None, False)],
+)
+def test_a_token_is_doubtful_when_its_key_is_not_among_those_published(
+    kids: set[str] | None, doubtful: bool
+) -> None:
+    assert credential.doubtful(token("u1"), kids) is doubtful
+
+
+def test_a_doubtful_token_stays_while_the_guest_signs_with_its_key() -> None:
+    """Keys may be left out of what is published; then a look must not mean another token."""
+    kept, later = token("u1"), NOW + HOUR
+
+    assert credential.chosen(kept, token("u1", since=later)) == kept
+    assert credential.chosen(kept, other := token("u1", since=later, kid="k2")) == other
+    assert credential.chosen("", other) == other
+    assert credential.chosen(kept, "opaque") == "opaque"
 
 
 def test_the_kubeconfig_names_the_file_with_the_token_beside_it() -> None:

@@ -25,6 +25,8 @@ class Call(msgspec.Struct, frozen=True):
     content_type: str = ""
     once: bool = False
     """Whether a 429 is an answer, not a reason to ask again: an eviction that a budget forbids."""
+    accept: str = ""
+    """The type that is asked for, where it is not JSON."""
 
     @property
     def reads(self) -> bool:
@@ -49,6 +51,11 @@ def _path(kind: Kind, namespace: str, name: str = "", sub: str = "", /, **query:
     what += f"/{sub}" if sub else ""
     asked = f"?{urlencode(query)}" if query else ""
     return f"{root}{where}/{kind.plural}{what}{asked}"
+
+
+def document(path: str) -> Call:
+    """What the API server serves that is no object, in whatever type."""
+    return Call("GET", path, accept="*/*")
 
 
 def get(kind: Kind, namespace: str, name: str) -> Call:
@@ -92,11 +99,12 @@ def apply(kind: Kind, obj: Mapping[str, Any], *, field_manager: str, force: bool
     return Call("PATCH", path, msgspec.json.encode(obj), "application/apply-patch+yaml")
 
 
-def create(kind: Kind, obj: Mapping[str, Any]) -> Call:
-    """A new object; fails when it exists."""
+def create(kind: Kind, obj: Mapping[str, Any], *, dry_run: bool = False) -> Call:
+    """A new object; fails when it exists. ``dry_run``: it is only told what it would be."""
+    query = {"dryRun": "All"} if dry_run else {}
     return Call(
         "POST",
-        _path(kind, obj["metadata"].get("namespace", "")),
+        _path(kind, obj["metadata"].get("namespace", ""), **query),
         msgspec.json.encode(obj),
         "application/json",
     )

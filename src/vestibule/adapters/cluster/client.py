@@ -148,6 +148,8 @@ class Client:
             headers["Authorization"] = authorization
         if call.content_type:
             headers["Content-Type"] = call.content_type
+        if call.accept:
+            headers["Accept"] = call.accept
         more: dict[str, Any] = {}
         if access.server_name:
             more["server_hostname"] = access.server_name

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from vestibule import errors
+from vestibule.adapters.cluster import calls
 from vestibule.adapters.cluster import client as clients
 from vestibule.adapters.cluster.access import Access
 from vestibule.adapters.cluster.calls import Call
@@ -87,6 +88,18 @@ def _keys(body: bytes, url: str) -> tuple[PublicKey, ...]:
     if problems:
         raise errors.InvalidInput(*problems)
     return tuple(found)
+
+
+async def kids(client: Client) -> frozenset[str] | None:
+    """Ids of the keys by which the API server knows tokens of its own, over the connection that is there;
+    None when it does not say. Raises Unavailable."""
+    answer = await client.send(calls.document(discovery.KEYS_PATH))
+    if answer.status != 200:
+        return None
+    try:
+        return frozenset(jwks.parse(answer.body).by_kid)
+    except ValueError:
+        return None
 
 
 async def token(client: Client, namespace: str, name: str, audience: str) -> Token:

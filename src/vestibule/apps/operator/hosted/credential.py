@@ -1,12 +1,15 @@
 """Who the webhook is in the guest: a token of its own ServiceAccount there, in a Secret beside it.
 
 It is asked for in the guest, bound to the account, and renewed with a third of its life left; the webhook
-reads the file again. Who deletes the account takes it away. No key of the guest is needed.
+reads the file again. Who deletes the account takes it away. No key of the guest is needed. A guest that signs
+with another key and has forgotten the old one makes the token useless before its time; its published keys
+tell.
 """
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Collection
 from typing import Any, Final
 
 from vestibule.apps.operator.hosted import certificates, identity
@@ -40,6 +43,24 @@ def kept(secret: Object | None, account: Object, now: datetime.datetime) -> str:
     if begin is None or end is None or uid != account["metadata"].get("uid"):
         return ""
     return text if now.timestamp() < begin + (end - begin) * 2 / 3 else ""
+
+
+def doubtful(token: str, kids: Collection[str] | None) -> bool:
+    """Whether the guest publishes its keys, and none that this token was signed with."""
+    return kids is not None and _kid(token) not in kids
+
+
+def chosen(token: str, fresh: str) -> str:
+    """The one to keep of a doubtful token and one that was just asked for: not every key is published, and
+    what a guest still signs with it still knows."""
+    return token if token and _kid(token) == _kid(fresh) else fresh
+
+
+def _kid(token: str) -> str:
+    try:
+        return tokens.parse(token).kid
+    except tokens.Malformed:
+        return ""
 
 
 def secret(target: Target, server: Server, token: str) -> Object:

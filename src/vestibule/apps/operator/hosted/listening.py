@@ -1,40 +1,66 @@
-"""Listens to guests: one watch each, of our registration there.
+"""Listens in guests for what becomes of our objects there.
 
-What pods of a guest depend on is that registration, so its loss is put right at once. The other objects there
-are looked at with every resync: a watch for each of them would be a connection for each, in every guest.
-Guests beyond a number are not listened to, and the resync serves.
+Each guest has one watch, of our registration, by which pods are served; it tells, too, when the guest goes
+and comes back. What is left of the streams that we allow ourselves goes to the other kinds, whole guests at a
+time: a stream over TLS holds a third to half a MiB in asyncio, so five of them in 500 guests would be a GiB.
+What is not listened to is looked at with every resync.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from vestibule.adapters.cluster import calls
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.whole import Wholes
+from vestibule.apps.operator.hosted import removal
 from vestibule.apps.operator.runtime import difference
+from vestibule.core.kinds import gvk
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.native import kinds
 
 _SECONDS: Final = (240, 300)
 """A watch is asked to end by itself within this range; looks find out sooner whether a guest lives."""
 MOST: Final = 200
-"""Guests that are listened to: an open connection over TLS holds a quarter of a MiB."""
+"""Streams in all: 200 guests are heard when their registrations change, 40 whatever of ours changes."""
+REST: Final = (*removal.GUEST[1:], (gvk.NAMESPACE, ""))
+"""Kinds and namespaces that are listened to besides the registration, where there is room."""
+_REST_SECONDS: Final = 60.0
+"""Between two ends before their time that are told: a load balancer may end every stream early."""
 
 
 class _Ear(Wholes):
-    """Tells, too, when the guest is not heard any more, and when it is again."""
+    """Hears our objects of one kind."""
 
-    def __init__(self, client: Client, owner: str, tell: Callable[[], None]) -> None:
+    def __init__(
+        self, client: Client, kind: Kind, namespace: str, owner: str, tell: Callable[[], None]
+    ) -> None:
         def told(change: str, kind: Kind, obj: dict[str, Any]) -> None:
             del change, kind, obj  # a key is looked at as it is now
             tell()
 
-        scope = calls.Scope(selector=f"{difference.OWNER}={owner}")
-        super().__init__(client, kinds.MUTATING, told, scope=scope, watch_seconds=_SECONDS)
+        scope = calls.Scope(namespace, f"{difference.OWNER}={owner}")
+        super().__init__(client, kind, told, scope=scope, watch_seconds=_SECONDS)
         self._noticed = tell
+
+
+class _First(_Ear):
+    """Tells, too, when the guest is not heard any more, when it is again, and when a watch ends before its
+    time: one API server of several went away, and may come back with other keys."""
+
+    def __init__(self, client: Client, owner: str, tell: Callable[[], None]) -> None:
+        super().__init__(client, kinds.MUTATING, "", owner, tell)
+        self._told_end = -_REST_SECONDS
+
+    async def _watch(self) -> None:
+        began = self._clock()
+        await super()._watch()
+        now = self._clock()
+        if now - began < _SECONDS[0] - 1 and now - self._told_end >= _REST_SECONDS:
+            self._told_end = now
+            self._noticed()
 
     def _note(self, error: str) -> None:
         heard = not self.error
@@ -49,9 +75,18 @@ class _Ear(Wholes):
             self._noticed()
 
 
-class _Listening(NamedTuple):
-    client: Client
-    task: asyncio.Task[None]
+class _Heard:
+    """One guest and the streams to it."""
+
+    def __init__(self, client: Client, first: asyncio.Task[None]) -> None:
+        self.client = client
+        self.first = first
+        self.rest: list[asyncio.Task[None]] = []
+
+    @property
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """All of them."""
+        return [self.first, *self.rest]
 
 
 class Listening:
@@ -60,28 +95,52 @@ class Listening:
     def __init__(self, tell: Callable[[str], None], most: int = MOST) -> None:
         self._tell = tell
         self._most = most
-        self._by_key: dict[str, _Listening] = {}
+        self._by_key: dict[str, _Heard] = {}
+
+    @property
+    def streams(self) -> dict[str, int]:
+        """How many there are to each guest."""
+        return {key: len(one.tasks) for key, one in self._by_key.items()}
 
     def begin(self, key: str, client: Client, owner: str) -> None:
-        """Listen to the guest behind a client; nothing, if we do."""
+        """Listen to the guest behind a client, as far as there is room; nothing, if we do."""
         known = self._by_key.get(key)
-        if known is not None and known.client is client and not known.task.done():
-            return
-        self.end(key)
-        if len(self._by_key) >= self._most:
-            return
-        ear = _Ear(client, owner, lambda: self._tell(key))
-        self._by_key[key] = _Listening(client, asyncio.create_task(ear.run(), name=f"guest {key}"))
+        if known is None or known.client is not client or known.first.done():
+            self.end(key)
+            if not self._room():
+                return
+            known = _Heard(client, self._run(key, _First(client, owner, lambda: self._tell(key))))
+            self._by_key[key] = known
+        if not known.rest and sum(self.streams.values()) + len(REST) <= self._most:
+            known.rest = [
+                self._run(key, _Ear(client, kind, namespace, owner, lambda: self._tell(key)))
+                for kind, namespace in REST
+            ]
+
+    def _run(self, key: str, ear: _Ear) -> asyncio.Task[None]:
+        return asyncio.create_task(ear.run(), name=f"guest {key} {ear.kind}")
+
+    def _room(self) -> bool:
+        """Whether there is room for the registration of one more guest; who has more than that gives it."""
+        if sum(self.streams.values()) < self._most:
+            return True
+        rich = next((one for one in reversed(self._by_key.values()) if one.rest), None)
+        if rich is None:
+            return False
+        for task in rich.rest:
+            task.cancel()
+        rich.rest = []
+        return True
 
     def end(self, key: str) -> None:
         """Do not listen any more."""
         known = self._by_key.pop(key, None)
-        if known is not None:
-            known.task.cancel()
+        for task in known.tasks if known is not None else ():
+            task.cancel()
 
     async def close(self) -> None:
         """End all."""
-        tasks = [one.task for one in self._by_key.values()]
+        tasks = [task for one in self._by_key.values() for task in one.tasks]
         for key in list(self._by_key):
             self.end(key)
         await asyncio.gather(*tasks, return_exceptions=True)

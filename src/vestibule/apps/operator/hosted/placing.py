@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from vestibule import errors
-from vestibule.adapters.cluster import calls
+from vestibule.adapters.cluster import calls, signing
 from vestibule.apps.operator.hosted import credential, identity, kindtable, proof, removal, webhooks
 from vestibule.apps.operator.hosted.plan import Plan
 from vestibule.apps.operator.hosted.surroundings import Guest
@@ -87,13 +87,13 @@ class Placing:
         name = target.secret("kubeconfig")
         secret = next((one for one in beside if one["metadata"]["name"] == name), None)
         token = credential.kept(secret, account, self._now())
-        if not token:
+        if not token or credential.doubtful(token, await signing.kids(guest.client)):
             meta = account["metadata"]
             call = calls.create_under(
                 gvk.SERVICE_ACCOUNT, meta["namespace"], meta["name"], "token", credential.request()
             )
             answer = await guest.pen.send(call, gvk.SERVICE_ACCOUNT, f"asking {target}'s guest for a token")
-            token = str(msgspec.json.decode(answer.body)["status"]["token"])
+            token = credential.chosen(token, str(msgspec.json.decode(answer.body)["status"]["token"]))
         return [credential.secret(target, made.server._replace(trusted=guest.authority), token)]
 
     async def _attach(self, target: Target, beside: list[Object], wanted: Edit | None) -> None:

@@ -26,6 +26,7 @@ from vestibule.apps.operator.hosted import (
     removal,
     status,
     surroundings,
+    trial,
     webhooks,
 )
 from vestibule.apps.operator.hosted.attachments import Seen
@@ -35,6 +36,7 @@ from vestibule.apps.operator.hosted.placing import Around, Placing
 from vestibule.apps.operator.hosted.plan import Plan, Request
 from vestibule.apps.operator.hosted.surroundings import Surroundings
 from vestibule.apps.operator.hosted.target import Target
+from vestibule.apps.operator.hosted.trial import Trials
 from vestibule.apps.operator.hosted.trust import Standing
 from vestibule.apps.operator.runtime import difference, finalizers, statuses
 from vestibule.apps.operator.runtime.apply import Applier
@@ -84,6 +86,7 @@ class Reconciler:
         self._parts = parts
         self._around = Surroundings(parts.client, parts.guests, parts.pen, parts.fence)
         self._placing = Placing(parts.pen, parts.applier, parts.now)
+        self._trials = Trials()
         self._published: dict[str, tuple[list[str], float]] = {}
 
     async def __call__(self, key: str) -> Result:
@@ -93,6 +96,7 @@ class Reconciler:
         found = await pages.one(parts.client, HOSTED_WEBHOOK, namespace, name)
         if found is None:
             await self._around.forget(key)
+            self._trials.forget(key)
             self._published.pop(key, None)
             parts.told(key, [])
             return Done(forget=True)
@@ -165,7 +169,12 @@ class Reconciler:
         inside = await removal.found(guest.applier, owner, ours, whole=made.choice.way == "in-guest")
         around = Around(target, beside, known, inside)
         unproven = await self._placing.apply(owner, around, guest, made, places)
-        told = status.attached(made.choice, made.notes, unproven, made.step)
+        tried = trial.NOT_ASKED
+        if made.choice.way != "deployment":
+            others = [one for one in registered if one not in ours]
+            tried = await self._trials.outcome(key, guest.client, spec.program, ours, others)
+            unproven = tried.message if tried.status == "False" else ""
+        told = status.attached(made.choice, made.notes, unproven, made.step, tried)
         return await self._report(found, told, self._next(found, made, unproven))
 
     def _next(self, found: Object, made: Plan, unproven: str) -> Result:

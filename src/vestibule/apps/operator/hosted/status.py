@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from vestibule.apps.operator.hosted import trust
+from vestibule.apps.operator.hosted import trial, trust
 from vestibule.apps.operator.hosted.attachments import Choice
+from vestibule.apps.operator.hosted.trial import Trial
 from vestibule.core.kinds.conditions import Condition, no, yes
 
 Object = dict[str, Any]
@@ -54,14 +55,20 @@ def refused(choice: Choice, notes: Sequence[str]) -> list[Condition]:
     return told
 
 
-def attached(choice: Choice, notes: Sequence[str], unproven: str, step: trust.Step) -> list[Condition]:
-    """Our own webhook stands, and answers or does not."""
+def attached(
+    choice: Choice,
+    notes: Sequence[str],
+    unproven: str,
+    step: trust.Step,
+    tried: Trial = trial.NOT_ASKED,
+) -> list[Condition]:
+    """Our own webhook stands, and answers or does not; where it cannot be called, a trial tells."""
     told = [yes("GuestReachable", "Answers"), yes("Reconciled", "AsExpected"), *_said(choice, notes)]
     changing = step not in ("none", "confirm")
     told.append(yes("CertificatesReady", "Rotating" if changing else "AsExpected", _step(step)))
-    if choice.way != "deployment":
-        unasked = Condition("Verified", "Unknown", "NotAsked", "it cannot be called from the operator")
-        return [*told, unasked, yes("Available", "Registered")]
+    if choice.way != "deployment" and not unproven:
+        good = yes("Available", "Serving" if tried.status == "True" else "Registered")
+        return [*told, Condition("Verified", *tried), good]
     if unproven:
         return [*told, no("Verified", "NotProven", unproven), no("Available", "NotProven", unproven)]
     return [*told, yes("Verified", "Answers"), yes("Available", "Serving")]

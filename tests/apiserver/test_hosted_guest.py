@@ -1,0 +1,165 @@
+"""What happens in a guest and is noticed before the next resync: it signs tokens with another key, and
+somebody touches objects of ours there."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+from tests.apiserver.hostedstand import LABELLED, HostedStand, Kubelet, hosted_stand, mutated
+from tests.apiserver.operated import Operated, Running, operated
+from tests.rig import definitions, process
+from tests.rig.client import at
+from tests.rig.controlplane import ControlPlane
+from vestibule.apps.operator.hosted import identity, webhooks
+from vestibule.apps.provision import keypair
+
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def kinds(control_plane: ControlPlane) -> Iterator[None]:
+    paths = definitions.install(control_plane, definitions.HYPERSHIFT)
+    yield
+    for path in paths:
+        control_plane.admin.delete(path)
+        control_plane.admin.wait_gone(path)
+
+
+@pytest.fixture
+def operator(control_plane: ControlPlane, kinds: None, tmp_path: Path) -> Iterator[Operated]:
+    with operated(control_plane, tmp_path, install={"hosted": True}) as made:
+        yield made
+
+
+@pytest.fixture
+def stand(control_plane: ControlPlane, operator: Operated, tmp_path: Path) -> Iterator[HostedStand]:
+    with hosted_stand(control_plane, tmp_path / "hosted") as made:
+        yield made
+
+
+def sign_with(plane: ControlPlane, folder: Path, private: Path, *public: Path) -> None:
+    """Start the API server anew with this signer, accepting these."""
+    accepted = folder / "accepted.pem"
+    accepted.write_text("".join(path.read_text() for path in public))
+    plane.apiserver.flags |= {
+        "service-account-key-file": str(accepted),
+        "service-account-signing-key-file": str(private),
+    }
+    plane.apiserver.kill()
+    plane.apiserver.start()
+
+
+def token(stand: HostedStand) -> str:
+    data = stand.admin.get(stand.secret("kubeconfig")).object["data"]
+    return base64.b64decode(data["token"]).decode()
+
+
+def kid(stand: HostedStand) -> str:
+    return str(jwt.get_unverified_header(token(stand))["kid"])
+
+
+def known(plane: ControlPlane, token: str) -> bool:
+    """Whether the API server knows a token, as it says itself."""
+    review = {"spec": {"token": token}}
+    answer = plane.admin.create(at("tokenreviews", api="authentication.k8s.io/v1"), review)
+    return bool(answer.object["status"].get("authenticated"))
+
+
+def looks(running: Running) -> float:
+    _, text = running.get("/metrics")
+    name = 'vestibule_operator_reconciles_total{controller="hosted",result="done"} '
+    return sum(float(line.removeprefix(name)) for line in text.splitlines() if line.startswith(name))
+
+
+def looked(stand: HostedStand, running: Running) -> None:
+    """A look that began after now."""
+    for _ in range(2):  # one may be under way
+        before = looks(running)
+        stand.admin.patch(stand.path, {"metadata": {"annotations": {"test": str(before)}}}).object  # noqa: B018
+        process.wait("a look", lambda before=before: looks(running) > before, 20)  # type: ignore[misc]
+
+
+def served(stand: HostedStand, namespace: str) -> bool:
+    answer = stand.guest.admin.create(at("pods", namespace), LABELLED, dryRun="All")
+    return mutated(answer.object)
+
+
+def test_a_token_that_the_guest_has_forgotten_is_made_anew_at_once(
+    stand: HostedStand, operator: Operated, tmp_path: Path
+) -> None:
+    guest = stand.guest
+    old = guest.apiserver.token_key
+    new = keypair.create(tmp_path / "new", bits=2048)
+    running = operator.start("--hosted")  # the resync is minutes away
+    stand.ask()
+    with Kubelet(stand, tmp_path / "kubelet"):
+        stand.wait("Available", "True", 60)
+        first, text = kid(stand), token(stand)
+        assert known(guest, text)
+
+        # another key signs and the old one is still known: nothing to do
+        sign_with(guest, tmp_path, new.private, new.public, old.cert)
+        assert known(guest, text)
+        stand.wait("GuestReachable", "True", 60)
+        looked(stand, running)
+        assert token(stand) == text
+
+        # the old one is forgotten
+        sign_with(guest, tmp_path, new.private, new.public)
+        assert not known(guest, text)
+        process.wait("a token by the new key", lambda: kid(stand) != first, 30)
+        assert known(guest, token(stand))
+
+        # whoever came after the change is served
+        namespace = stand.pods()
+        process.wait("a pod with its identity", lambda: served(stand, namespace), 40)
+
+        # and it stays
+        text = token(stand)
+        stand.wait("Available", "True", 60)
+        looked(stand, running)
+        assert token(stand) == text
+        stand.admin.delete(stand.path)
+        stand.admin.wait_gone(stand.path)
+    assert stand.owned() == []
+
+
+RBAC = "rbac.authorization.k8s.io/v1"
+
+
+def test_what_becomes_of_our_objects_in_a_guest_is_put_right_at_once(
+    stand: HostedStand, operator: Operated, tmp_path: Path
+) -> None:
+    admin = stand.guest.admin
+    role = at("clusterroles", name=webhooks.OURS, api=RBAC)
+    binding = at("clusterrolebindings", name=webhooks.OURS, api=RBAC)
+    account = at("serviceaccounts", identity.GUEST_NAMESPACE, webhooks.OURS)
+    operator.start("--hosted")  # the resync is minutes away
+    stand.ask()
+    with Kubelet(stand, tmp_path / "kubelet"):
+        stand.wait("Available", "True", 60)
+        rules, subjects = admin.get(role).object["rules"], admin.get(binding).object["subjects"]
+
+        admin.patch(role, {"rules": []}).object  # noqa: B018 - raises
+        admin.wait(role, lambda found: found["rules"] == rules)
+        admin.delete(role).object  # noqa: B018 - raises
+        admin.wait(role)
+        admin.patch(binding, {"subjects": []}).object  # noqa: B018 - raises
+        admin.wait(binding, lambda found: found.get("subjects") == subjects)
+
+        # with the account its token goes, too
+        text = token(stand)
+        admin.delete(account).object  # noqa: B018 - raises
+        admin.wait(account)
+        process.wait("a token of the new account", lambda: token(stand) != text, 30)
+        assert known(stand.guest, token(stand))
+
+        stand.admin.delete(stand.path)
+        stand.admin.wait_gone(stand.path)
+    assert stand.owned() == []

@@ -1,0 +1,91 @@
+"""A webhook that the operator cannot call: whether it serves is tried in the guest, with a pod that is not
+stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.apiserver.hostedstand import ADMINISTRATOR, HostedStand, hosted_stand
+from tests.apiserver.operated import Operated, Running, operated
+from tests.chart.kubelet import pod
+from tests.rig import definitions, process
+from tests.rig.client import at
+from tests.rig.controlplane import ControlPlane
+from vestibule.apps.operator.hosted import identity
+
+
+@pytest.fixture(scope="module")
+def kinds(control_plane: ControlPlane) -> Iterator[None]:
+    paths = definitions.install(control_plane, definitions.HYPERSHIFT)
+    yield
+    for path in paths:
+        control_plane.admin.delete(path)
+        control_plane.admin.wait_gone(path)
+
+
+@pytest.fixture
+def operator(control_plane: ControlPlane, kinds: None, tmp_path: Path) -> Iterator[Operated]:
+    with operated(control_plane, tmp_path, install={"hosted": True}) as made:
+        yield made
+
+
+@pytest.fixture
+def stand(control_plane: ControlPlane, operator: Operated, tmp_path: Path) -> Iterator[HostedStand]:
+    with hosted_stand(control_plane, tmp_path / "hosted") as made:
+        yield made
+
+
+def tried(plane: ControlPlane) -> int:
+    """How often the operator tried a pod."""
+    return sum(
+        event["verb"] == "create" and event["objectRef"].get("resource") == "pods"
+        for event in plane.audit.events(user=ADMINISTRATOR)
+    )
+
+
+def looks(running: Running) -> float:
+    _, text = running.get("/metrics")
+    name = 'vestibule_operator_reconciles_total{controller="hosted",result="done"} '
+    return sum(float(line.removeprefix(name)) for line in text.splitlines() if line.startswith(name))
+
+
+def test_a_webhook_in_the_guest_is_verified_by_a_pod_that_is_tried_there(
+    stand: HostedStand, operator: Operated, tmp_path: Path
+) -> None:
+    guest = stand.guest
+    guest.apiserver.flags |= {"enable-aggregator-routing": "true"}  # nothing routes here
+    guest.apiserver.kill()
+    guest.apiserver.start()
+    running = operator.start("--hosted")
+    stand.ask(attach="in-guest")
+    stand.wait("Verified", "False", 60)
+    assert stand.condition("Verified")["message"].endswith("came back without identity")
+    assert stand.condition("Available")["reason"] == "NotProven"
+
+    namespace = identity.GUEST_NAMESPACE
+    registration = at(
+        "mutatingwebhookconfigurations", name="vestibule", api="admissionregistration.k8s.io/v1"
+    )
+    with pod(guest, namespace, "vestibule", tmp_path / "pod") as replica:
+        replica.start(
+            *("--addr", f"{replica.address}:{replica.port}", "--metrics-addr", f"127.0.0.1:{replica.plain}")
+        )
+        guest.admin.wait(registration, lambda one: "caBundle" in one["webhooks"][0]["clientConfig"])
+        replica.publish("vestibule")
+        stand.wait("Verified", "True", 60)
+        assert stand.condition("Verified")["reason"] == "Served"
+        assert stand.condition("Available")["reason"] == "Serving"
+
+        # what is proven is not tried at every look
+        before = tried(guest)
+        for number in range(3):
+            seen = looks(running)
+            stand.admin.patch(stand.path, {"metadata": {"annotations": {"test": str(number)}}}).object  # noqa: B018
+            process.wait("a look", lambda seen=seen: looks(running) > seen, 20)  # type: ignore[misc]
+        assert tried(guest) == before
+        assert guest.admin.list(at("pods", "default")) == []
+    stand.admin.delete(stand.path)
+    stand.admin.wait_gone(stand.path)

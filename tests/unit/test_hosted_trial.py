@@ -1,0 +1,102 @@
+"""What a dry pod in a guest proves, and when it proves nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from vestibule.adapters.cluster.client import Answer
+from vestibule.apps.operator.hosted import status, trial
+from vestibule.apps.operator.hosted.attachments import Choice
+from vestibule.apps.operator.hosted.trial import Trial
+
+Json = dict[str, Any]
+OURS: list[Json] = [
+    {"metadata": {"name": "ours", "resourceVersion": "1"}, "webhooks": [{"name": "azwi.example"}]}
+]
+
+
+def pod(*volumes: str) -> Answer:
+    body = {"spec": {"volumes": [{"name": name} for name in volumes]}}
+    return Answer(201, json.dumps(body).encode())
+
+
+def said(status: int, message: str) -> Answer:
+    return Answer(status, json.dumps({"kind": "Status", "message": message}).encode())
+
+
+CALLED = 'Internal error occurred: failed calling webhook "azwi.example": no route'
+ANSWERS: dict[str, tuple[Answer, str, str]] = {
+    "served": (pod("kube-api-access-x", "azure-identity-token"), "True", "Served"),
+    "not served": (pod("kube-api-access-x"), "False", "NotProven"),
+    "no volume at all": (Answer(201, b'{"spec":{}}'), "False", "NotProven"),
+    "the API server cannot call it": (said(500, CALLED), "False", "NotProven"),
+    "it cannot call another": (said(500, CALLED.replace("azwi", "other")), "Unknown", "NotTried"),
+    "no right": (said(403, 'pods is forbidden: User "x" cannot create'), "Unknown", "NotTried"),
+    "no account": (said(403, 'serviceaccount "default" not found'), "Unknown", "NotTried"),
+    "a webhook that takes no dry run": (said(400, "does not support dry run"), "Unknown", "NotTried"),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_an_answer_to_a_trial(case: str) -> None:
+    answer, wanted, reason = ANSWERS[case]
+    found = trial.judged(answer, trial.entries(OURS))
+
+    assert (found.status, found.reason) == (wanted, reason)
+    assert found.message
+
+
+def test_what_keeps_a_trial_from_proving_anything() -> None:
+    other: Json = {
+        "metadata": {"name": "theirs"},
+        "webhooks": [{"name": "t", "objectSelector": {"matchLabels": {trial.LABEL: "true"}}}],
+    }
+    narrow: Json = {**OURS[0], "webhooks": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]}
+    plain: Json = {"metadata": {"name": "plain"}, "webhooks": [{"name": "p"}]}
+
+    assert trial.obstacle("azwi", OURS, [plain]) == ""
+    assert "names a role" in trial.obstacle("eks", OURS, [])
+    assert trial.obstacle("azwi", OURS, [plain, other]) == (
+        "MutatingWebhookConfiguration theirs serves such pods, too"
+    )
+    assert "narrows" in trial.obstacle("azwi", [narrow], [])
+
+
+def test_a_proof_counts_for_an_hour_and_for_its_registration() -> None:
+    clock = [0.0]
+    trials = trial.Trials(lambda: clock[0])
+    good, bad = Trial("True", "Served", ""), Trial("False", "NotProven", "")
+    newer = [{**OURS[0], "metadata": {"name": "ours", "resourceVersion": "2"}}]
+
+    def known(at: float, ours: list[Json]) -> Trial | None:
+        clock[0] = at
+        return trials.known("k", ours)
+
+    assert known(0, OURS) is None
+    trials.note("k", OURS, bad)
+    assert known(0, OURS) is None  # tried again at the next look
+    trials.note("k", OURS, good)
+    assert known(3599, OURS) == good
+    assert known(3599, newer) is None
+    assert known(3601, OURS) is None
+    trials.note("k", OURS, good)
+    trials.forget("k")
+    assert known(3602, OURS) is None
+
+
+def test_available_follows_the_trial() -> None:
+    def available(tried: Trial) -> str:
+        unproven = tried.message if tried.status == "False" else ""
+        told = status.attached(Choice("sidecar", ()), (), unproven, "none", tried)
+        return ", ".join(str(one) for one in told if one.type in ("Available", "Verified"))
+
+    assert available(Trial("True", "Served", "")) == "Verified=True/Served, Available=True/Serving"
+    assert available(Trial("Unknown", "NotTried", "why")) == (
+        "Verified=Unknown/NotTried, Available=True/Registered"
+    )
+    assert available(Trial("False", "NotProven", "why")) == (
+        "Verified=False/NotProven, Available=False/NotProven"
+    )
