@@ -1,7 +1,7 @@
 """Light guests and the replicas beside them: `python -m bench.guests PORT BASE CERT KEY KUBECONFIG`.
 
 Every first step of a path below PORT is a guest of its own, with just enough of an API server for the
-operator: objects that are applied, read, listed, watched and deleted, and tokens. The replica of guest N
+operator: objects that are applied, read, listed, watched and deleted, tokens and keys. The replica of guest N
 listens on BASE + N, with the certificate that the management cluster holds for it, and allows everything.
 `/` tells how many calls guests have had.
 """
@@ -30,6 +30,7 @@ from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.whole import Wholes
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.native import kinds
+from vestibule.core.oidc import discovery
 
 Json = dict[str, Any]
 COLLECTIONS = {
@@ -40,6 +41,8 @@ COLLECTIONS = {
     "deployments",
     "namespaces",
 }
+KEY = {"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "bench", "n": "w" * 342, "e": "AQAB"}
+"""A key of the size that clusters publish."""
 APPLIED = {
     "manager": "vestibule-operator",
     "operation": "Apply",
@@ -63,6 +66,8 @@ class Guests:
         self.calls += 1
         if path.rpartition("/")[2] in COLLECTIONS:
             return await (self._watch if "watch" in request.query else self._list)(request)
+        if path.endswith(discovery.KEYS_PATH):
+            return web.json_response({"keys": [KEY]})
         if request.method == "POST":
             return web.json_response(_token(self._objects[path.removesuffix("/token")]), status=201)
         if request.method == "PATCH":
@@ -93,7 +98,7 @@ class Guests:
 
     async def _list(self, request: web.Request) -> web.Response:
         prefix = f"{request.path}/"
-        items = [one for path, one in self._objects.items() if path.startswith(prefix)]
+        items = [one for path, one in self._objects.items() if path.rpartition("/")[0] + "/" == prefix]
         meta = {"resourceVersion": str(next(self._versions))}
         return web.json_response({"kind": "List", "apiVersion": "v1", "metadata": meta, "items": items})
 
@@ -121,7 +126,7 @@ def _token(account: Json) -> Json:
         "exp": now + 3 * 86_400,
         "kubernetes.io": {"serviceaccount": {"uid": account["metadata"]["uid"]}},
     }
-    parts = [json.dumps(one).encode() for one in ({"alg": "none"}, claims)] + [b"none"]
+    parts = [json.dumps(one).encode() for one in ({"alg": "none", "kid": KEY["kid"]}, claims)] + [b"none"]
     text = ".".join(base64.urlsafe_b64encode(one).decode().rstrip("=") for one in parts)
     return {"status": {"token": text}}
 

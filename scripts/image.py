@@ -157,8 +157,9 @@ def stage(work: Path, arguments: argparse.Namespace) -> list[tuple[str, Path]]:
         interpreter.libraries(first)
     compiled(first)
     _move(first, second, HOME)
-    shutil.copytree(first, second, symlinks=True, dirs_exist_ok=True)
-    shutil.copytree(second, third, symlinks=True)
+    # no file is changed after this, only added to
+    shutil.copytree(first, second, symlinks=True, dirs_exist_ok=True, copy_function=os.link)
+    shutil.copytree(second, third, symlinks=True, copy_function=os.link)
     own(third)
     compiled(third)
     return [("interpreter", first), ("packages", second), ("vestibule", third)]

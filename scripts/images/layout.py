@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import io
 import json
+import os
+import stat
 import tarfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -34,25 +36,34 @@ def layer(about: str, tree: Path, when: int, *, below: Path | None = None) -> La
     """A layer of every file of ``tree`` that ``below`` has not: owned by root, times fixed, sorted."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path in sorted(tree.rglob("*")):
-            name = path.relative_to(tree)
-            if below is not None and ((below / name).is_symlink() or (below / name).exists()):
+        for name in _names(tree):
+            if below is not None and os.path.lexists(f"{below}/{name}"):
                 continue
-            entry = tarfile.TarInfo(name.as_posix())
-            entry.mtime = when
-            if path.is_symlink():
-                entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, str(path.readlink()), 0o777
+            path, entry = f"{tree}/{name}", tarfile.TarInfo(name)
+            entry.mtime, found = when, os.lstat(path)
+            if stat.S_ISLNK(found.st_mode):
+                # os.readlink: pathlib would tidy up the target
+                entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, os.readlink(path), 0o777  # noqa: PTH115
                 archive.addfile(entry)
-            elif path.is_dir():
-                entry.type, entry.mode = tarfile.DIRTYPE, path.stat().st_mode & 0o7777
+            elif stat.S_ISDIR(found.st_mode):
+                entry.type, entry.mode = tarfile.DIRTYPE, found.st_mode & 0o7777
                 archive.addfile(entry)
             else:
-                entry.size = path.stat().st_size
-                entry.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
-                with path.open("rb") as content:
+                entry.size = found.st_size
+                entry.mode = 0o755 if found.st_mode & 0o100 else 0o644
+                with open(path, "rb") as content:  # noqa: PTH123
                     archive.addfile(entry, content)
     plain = packed.getvalue()
     return Layer(about, gzip.compress(plain, 6, mtime=0), digest(plain))
+
+
+def _names(tree: Path) -> list[str]:
+    """Everything below a tree, sorted part by part; as text, for there are thousands."""
+    found: list[str] = []
+    for folder, inside, files in os.walk(tree):
+        below = os.path.relpath(folder, tree)
+        found += [name if below == "." else f"{below}/{name}" for name in (*inside, *files)]
+    return sorted(found, key=lambda name: name.split("/"))
 
 
 def config(layers: Iterable[Layer], how: Mapping[str, Any], platform: str, created: str) -> bytes:

@@ -110,7 +110,7 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 class Creates:
     """Dry-run creates at a steady pace; one that fails or comes back without its identity is a failure."""
 
-    def __init__(self, client: Client, namespace: str, *, per_second: float = 60.0, threads: int = 3) -> None:
+    def __init__(self, client: Client, namespace: str, *, per_second: float = 30.0, threads: int = 3) -> None:
         self._client, self._path = client, at("pods", namespace)
         self._pause = threads / per_second
         self._stop = threading.Event()

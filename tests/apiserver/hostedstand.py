@@ -279,7 +279,7 @@ class Load:
             self.created += 1
             if answer.status != 201 or not mutated(answer.object):
                 self.failures.append(f"{answer.status} {answer.message[:300]}")
-            time.sleep(0.02)
+            time.sleep(0.04)
 
 
 def mutated(pod: Json) -> bool:

@@ -19,12 +19,12 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver import writes
+from tests.apiserver import hostedalone, writes
 from tests.apiserver.hall import path_of
 from tests.apiserver.hostedstand import HostedStand, Kubelet, hosted_stand
 from tests.apiserver.operated import normal
 from tests.apiserver.writes import FAULTS, Tally
-from tests.rig import definitions
+from tests.rig import definitions, farewell
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.faultproxy import FaultProxy
@@ -68,11 +68,16 @@ class Crashing:
     ) -> list[str]:
         """Run one until the world is as wanted, or it dies; what it wrote."""
         self.tally.begin(last, fault, way)
-        asyncio.run(self._run(lambda: self.tally.dead.is_set() or done(), CONVERGED_SECONDS))
+        over = functools.partial(self._over, done)
+        asyncio.run(self._run(over, CONVERGED_SECONDS, alone=bool(way)))
         return list(self.tally.written)
 
+    def _over(self, done: Callable[[], bool]) -> bool:
+        return self.tally.dead.is_set() or done()
+
     def mortally(self, done: Callable[[], bool], way: Sequence[str]) -> list[str]:
-        """None survives its first write of the way; what they died with."""
+        """None survives its first write of the way; what they died with. Many are started, and so only
+        what writes."""
         self.tally.died.clear()
         for _ in range(100):
             self.until(done, way=way)
@@ -83,11 +88,13 @@ class Crashing:
     def quiet(self, seconds: float) -> list[str]:
         """What one writes in these seconds, looking again and again."""
         self.tally.begin()
-        with_end = asyncio.run(self._run(lambda: False, seconds, resync=1.0))
+        with_end = asyncio.run(self._run(lambda: False, seconds, resync=3.0))
         assert not with_end
         return list(self.tally.written)
 
-    async def _run(self, done: Callable[[], bool], seconds: float, resync: float = 3600.0) -> bool:
+    async def _run(
+        self, done: Callable[[], bool], seconds: float, resync: float = 3600.0, *, alone: bool = False
+    ) -> bool:
         """Whether it was done in time."""
         client = Client(self._access)
         options = Options(
@@ -103,19 +110,20 @@ class Crashing:
             hosted_namespaces=(self.stand.namespace,),
         )
         stop = asyncio.Event()
-        task = asyncio.create_task(App(client, options).run(stop))
+        work = hostedalone.run(client, options, stop) if alone else App(client, options).run(stop)
+        task = asyncio.create_task(work)
         try:
             async with asyncio.timeout(seconds):
                 while not await asyncio.to_thread(done):
                     assert not task.done(), task.result()
-                    await asyncio.sleep(0.05)
+                    await asyncio.sleep(0.1)
         except TimeoutError:
             assert resync < 3600.0, f"waited {seconds:g} s: {self.stand.admin.get(self.stand.path).body!r}"
             return False
         finally:
             stop.set()
             await task
-            await asyncio.sleep(0.1)  # TLS says good-bye after the session is closed
+            await farewell.closed()
         return True
 
 
@@ -166,8 +174,8 @@ def state(stand: HostedStand) -> Json:
 
 def serves(stand: HostedStand) -> bool:
     told = stand.admin.get(stand.path).object.get("status", {})
-    available = next((one for one in told.get("conditions", ()) if one["type"] == "Available"), {})
-    return told.get("observedGeneration") == 1 and available.get("status") == "True"
+    shown = {one["type"]: one["status"] for one in told.get("conditions", ())}
+    return told.get("observedGeneration") == 1 and shown.get("Available") == "True"
 
 
 def gone(stand: HostedStand) -> bool:

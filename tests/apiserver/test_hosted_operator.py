@@ -27,7 +27,7 @@ from tests.apiserver.test_hosted import (
     wait_served,
 )
 from tests.process.webhook import free_port
-from tests.rig import definitions
+from tests.rig import definitions, farewell
 from tests.rig.client import JSON_PATCH, at
 from tests.vectors.hypershift_attach import mutated
 from tests.vectors.hypershift_pki import text
@@ -149,6 +149,7 @@ class Asked:
             finally:
                 await guests.close()
                 await client.close()
+                await farewell.closed()
 
         return asyncio.run(run())
 

@@ -210,13 +210,13 @@ def _certificates_change_under_load(stand: HostedStand, kubelet: Kubelet, namesp
     with Load(stand, namespace) as load:
         serial = beside.serial()
         stand.admin.delete(stand.secret("serving-cert")).object  # noqa: B018 - raises
-        process.wait("another leaf", lambda: beside.serial() != serial, 30)
+        process.wait("another leaf", lambda: beside.serial() != serial, 30, every=0.1)
         assert stand.bundle() == first
         serial = beside.serial()
         stand.admin.delete(stand.secret("ca")).object  # noqa: B018 - raises
         process.wait("both authorities", lambda: len(stand.bundle()) == 2, 30)
         assert beside.serial() == serial
-        process.wait("the new leaf", lambda: beside.serial() != serial, 40)
+        process.wait("the new leaf", lambda: beside.serial() != serial, 40, every=0.1)
         process.wait("the new authority alone", lambda: len(stand.bundle()) == 1, 30)
         assert stand.bundle() != first
         before = load.created

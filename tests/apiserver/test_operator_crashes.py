@@ -20,6 +20,7 @@ import pytest
 
 from tests.apiserver import writes
 from tests.apiserver.operated import Operated, Running, normal, operated
+from tests.rig import farewell, process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.serving.authority import Authority
@@ -89,11 +90,11 @@ class Crashing:
             async with asyncio.timeout(60):
                 while not client.dead.is_set() and not await asyncio.to_thread(done):
                     assert not task.done(), task.result()
-                    await _pause()
+                    await asyncio.sleep(0.1)
         finally:
             stop.set()
             await task
-            await _closed()
+            await farewell.closed()
         return client
 
     def mortally(self, done: Callable[[], bool], way: Sequence[str]) -> list[str]:
@@ -110,21 +111,12 @@ class Crashing:
         """What one writes in these seconds, when all is done."""
         client = Fragile(self._access)
         stop = asyncio.Event()
-        task = asyncio.create_task(App(client, self._options(1)).run(stop))
+        task = asyncio.create_task(App(client, self._options(3)).run(stop))
         await asyncio.sleep(seconds)
         stop.set()
         await task
-        await _closed()
+        await farewell.closed()
         return client.written
-
-
-async def _pause() -> None:
-    await asyncio.sleep(0.05)
-
-
-async def _closed() -> None:
-    """TLS says good-bye after the session is closed, and aiohttp does not wait for it."""
-    await asyncio.sleep(0.1)
 
 
 @contextlib.contextmanager
@@ -230,11 +222,13 @@ def gone(stand: Operated) -> bool:
 
 
 def cleared(stand: Operated) -> None:
-    """Nothing of an installation is left."""
+    """Nothing of an installation is left; without an operator, whose own removal is a scenario."""
     if stand.admin.get(stand.path).status == 200:
+        stand.admin.patch(stand.path, {"metadata": {"finalizers": []}}).object  # noqa: B018 - raises
         remove(stand)
-        Crashing(stand).until(lambda: gone(stand))
-    assert stand.owned() == {}
+    for place in stand.owned():
+        stand.admin.delete(stand.where(*place.split()))
+    process.wait("nothing to be left", lambda: gone(stand) and stand.owned() == {}, 30)
 
 
 STEPS: dict[str, tuple[str, list[Callable[[Operated], None]], Callable[[Operated], bool]]] = {
@@ -301,9 +295,11 @@ def test_when_all_is_done_nothing_is_written(request: pytest.FixtureRequest) -> 
         assert finished(stand)
         stands.append(stand)
 
-    async def asleep() -> list[list[str]]:
-        return await asyncio.gather(*(Crashing(one).quiet(max(ASLEEP.values())) for one in stands))
+    async def written(seconds: float) -> list[list[str]]:
+        return await asyncio.gather(*(Crashing(one).quiet(seconds) for one in stands))
 
-    assert asyncio.run(asleep()) == [[], []]
+    # each sees the other, and tells of it once
+    process.wait("both to be told of", lambda: asyncio.run(written(5.0)) == [[], []], 60)
+    assert asyncio.run(written(max(ASLEEP.values()))) == [[], []]
     for stand in stands:
         cleared(stand)

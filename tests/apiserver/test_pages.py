@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.rig import farewell
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.faults import Status
@@ -40,6 +41,7 @@ def listed(
             return [page async for page in pages.pages(client, kind, namespace, **more)]
         finally:
             await client.close()
+            await farewell.closed()
 
     return asyncio.run(read())
 

@@ -24,12 +24,13 @@ READS = ("GET", "HEAD")
 _CONFLICT = b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}'
 FAULTS: dict[str, Status | Cut] = {
     "409": Status(409, _CONFLICT, {"Content-Type": "application/json"}),
-    "429": Status(429, b"", {"Retry-After": "1"}),
+    "429": Status(429, b"", {"Retry-After": "0"}),
     "500": Status(500),
-    "503": Status(503, b"", {"Retry-After": "1"}),
+    "503": Status(503, b"", {"Retry-After": "0"}),
     "lost answer": Cut(after=True),
 }
-"""What can become of a write; the last is done, and nobody hears of it."""
+"""What can become of a write; the last is done, and nobody hears of it. Where the server names a time it is
+none: that others are kept is proven with the client, and dozens of seconds are many here."""
 
 
 def missed(way: Sequence[str], died: Sequence[str]) -> list[int]:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from tests.aro import asokinds
 from tests.aro.asokinds import AsoKind
+from tests.rig import farewell
 from vestibule.adapters.cluster import calls, kubeconfig
 from vestibule.adapters.cluster.client import Answer, Client
 from vestibule.adapters.cluster.whole import Wholes
@@ -158,7 +159,7 @@ class AsoDouble:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._client.close()
-        await asyncio.sleep(0.1)  # TLS says good-bye after the session is closed
+        await farewell.closed()
 
     def _tell(self, change: str, kind: Kind, obj: Json) -> None:
         meta = obj["metadata"]

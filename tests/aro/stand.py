@@ -7,15 +7,14 @@ import contextlib
 import datetime
 import secrets
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from tests.aro import asokinds, manifests
+from tests.aro import aroalone, asokinds, manifests
 from tests.aro.asodouble import AsoDouble, Pool
 from tests.aro.manifests import Wish
-from tests.rig import clusterapi
+from tests.rig import clusterapi, farewell, process
 from tests.rig.client import Client, at
 from tests.rig.controlplane import MASTERS, ControlPlane
 from tests.rig.guest import guest_of
@@ -231,10 +230,12 @@ class Operator:
         stand: Stand,
         client: Callable[[], product.Client] | None = None,
         ahead: datetime.timedelta = datetime.timedelta(),
+        *,
+        alone: bool = False,
         **options: Any,
     ) -> None:
-        """``ahead``: how far its clock is before everybody else's."""
-        self._ahead = ahead
+        """``ahead``: how far its clock is before everybody else's; ``alone``: nothing but what is for ARO."""
+        self._ahead, self._alone = ahead, alone
         self._make = client or (lambda: product.Client(kubeconfig.load([stand.kubeconfig])))
         self._options = Options(
             "default",
@@ -266,18 +267,14 @@ class Operator:
     def _now(self) -> datetime.datetime:
         return datetime.datetime.now(datetime.UTC) + self._ahead
 
-    async def _said_goodbye(self, seconds: float = 5.0) -> None:
-        """TLS closes its sockets after the session is closed; until none but the loop's own is left."""
-        watched = vars(self._loop)["_selector"].get_map()
-        deadline = self._loop.time() + seconds
-        while len(watched) > 1 and self._loop.time() < deadline:  # noqa: ASYNC110 - they tell nobody
-            await asyncio.sleep(0.02)
-
     def _run(self) -> None:
         async def work() -> None:
             self.client = self._make()
-            await App(self.client, self._options, now=self._now).run(self._stop)
-            await self._said_goodbye()
+            if self._alone:
+                await aroalone.run(self.client, self._options, self._now, self._stop)
+            else:
+                await App(self.client, self._options, now=self._now).run(self._stop)
+            await farewell.closed()
 
         try:
             self._loop.run_until_complete(work())
@@ -287,11 +284,7 @@ class Operator:
 
 def poll(what: str, holds: Callable[[], object], seconds: float = 20.0) -> None:
     """Until it holds. Raises TimeoutError."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {seconds:g} s for {what}")
-        time.sleep(0.05)
+    process.wait(what, lambda: bool(holds()), seconds, every=0.05)
 
 
 @contextlib.contextmanager

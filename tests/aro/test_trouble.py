@@ -174,12 +174,11 @@ def test_what_belongs_to_nobody_is_adopted_only_when_asked(stand: Stand, operato
     assert f"VirtualNetwork/{name}" in cluster.in_azure()
 
 
-def test_what_a_paused_upstream_controller_left_is_healed(stand: Stand, no_operator: Operators) -> None:
+def test_what_a_paused_upstream_controller_left_is_healed(stand: Stand, operator: Operators) -> None:
     """Its pause applies the raw object: skip stays, and the owner is gone."""
-    no_operator.ensure()
     cluster = Cluster(stand).create(pool=False)
     cluster.available()
-    no_operator.stop()
+    operator.stop()
     for one in cluster.get("AROCluster")["spec"]["resources"]:
         name = one["metadata"]["name"]
         path = cluster.path(one["kind"], name)
@@ -190,7 +189,7 @@ def test_what_a_paused_upstream_controller_left_is_healed(stand: Stand, no_opera
         stand.admin.apply(path, raw, "capz-manager", force=True).object  # noqa: B018 - raises
         left = stand.admin.get(path).object
         assert not any(one.get("controller") for one in left["metadata"].get("ownerReferences", ()))
-    no_operator.ensure()
+    operator.ensure()
 
     def healed() -> bool:
         return all(
@@ -242,16 +241,15 @@ def test_deletion_of_a_cluster_that_never_was_ready(stand: Stand, operator: Oper
     cluster.gone()
 
 
-def test_a_restart_in_the_middle_of_a_deletion_goes_on_at_once(stand: Stand, no_operator: Operators) -> None:
-    no_operator.ensure()
+def test_a_restart_in_the_middle_of_a_deletion_goes_on_at_once(stand: Stand, operator: Operators) -> None:
     cluster = Cluster(stand).create()
     cluster.available()
     stand.aso.never_delete(f"ResourceGroup/{cluster.name}-rg")
     cluster.delete()
     cluster.until("AROCluster", "Deleting")
     cluster.wait("ResourceGroup", lambda obj: obj["metadata"].get("deletionTimestamp"))
-    no_operator.stop(9)
-    no_operator.ensure()
+    operator.stop(9)
+    operator.ensure()
     began = time.monotonic()
     stand.aso.never_delete()
     stand.admin.wait_gone(cluster.path("AROCluster"))

@@ -1,9 +1,9 @@
 """A program that has the clouds' SDKs imported and forks for every login, so that none of them pays for it.
 
-``python -I forks.py``; ``sdks.py`` is the other side. Each login is a process of its own, with the environment,
-working directory, arguments and standard streams that were asked for and no other open file. What libraries
-read of the environment while they are imported they read here, so the first line of output names those
-variables: who sets one needs a new interpreter. It ends when its standard input does.
+``python -I forks.py``; ``sdks.py`` is the other side. Each login is a process of its own, with the
+environment, working directory, arguments and standard streams that were asked for and no other open file.
+What libraries read of the environment while they are imported they read here, so the first line of output
+names those variables: who sets one needs a new interpreter. It ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ class Noted(os._Environ[str]):
     """The environment, which remembers the names that it was asked for."""
 
     def __init__(self, usual: Any) -> None:
-        super().__init__(
-            usual._data, usual.encodekey, usual.decodekey, usual.encodevalue, usual.decodevalue
-        )
+        super().__init__(usual._data, usual.encodekey, usual.decodekey, usual.encodevalue, usual.decodevalue)
         self.names: set[str] = set()
 
     def __getitem__(self, name: str) -> str:
@@ -73,7 +71,11 @@ def serve(listener: socket.socket) -> None:
 
 def answer(connection: socket.socket) -> None:
     """Read what to run, run it, say how it ended."""
-    with connection.makefile("rwb") as stream, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    with (
+        connection.makefile("rwb") as stream,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
         job = json.loads(stream.readline())
         child = os.fork()
         if child == 0:

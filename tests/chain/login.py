@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,11 @@ def main(cloud: str) -> Json:
         who = {"aws": aws, "gcp": gcp, "azure": azure, "msal": msal}[cloud]()
     except Exception as error:  # noqa: BLE001 - whatever the SDK raises is the outcome
         return {"ok": False, "who": {}, "error": f"{type(error).__name__}: {error}", "refused": refused}
+    finally:
+        # google-auth asks for more behind our back; an end in the middle of that breaks its conversation
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread():
+                thread.join(30)
     return {"ok": True, "who": who, "error": "", "refused": refused}
 
 

@@ -24,7 +24,7 @@ class Clouds:
     """All doubles behind one gateway, trusting nobody yet."""
 
     def __init__(self, issuers: Issuers, certificates: Certificates, sdks: Sdks) -> None:
-        self.clock, self.issuers, self._sdks = Clock(), issuers, sdks
+        self.clock, self.issuers, self.sdks = Clock(), issuers, sdks
         self.aws = Aws(issuers, self.clock)
         self.google = Google(issuers, self.clock)
         self.entra = Entra(issuers, self.clock)
@@ -32,7 +32,7 @@ class Clouds:
 
     def login(self, jobs: Sequence[tuple[Container, str]]) -> list[Outcome]:
         """Containers and the SDKs to log in with, all at the same time; how they fared, in order."""
-        return login(jobs, self.gateway, self._sdks)
+        return login(jobs, self.gateway, self.sdks)
 
 
 class AwsLogin(NamedTuple):

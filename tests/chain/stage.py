@@ -26,8 +26,8 @@ MOST = 4
 """Processes at the same time: each hears of everything that happens. Rows with equal settings are played one
 after the other (``case.grouped``), so none is started twice."""
 SURELY = {"failurePolicy": "Fail", "timeoutSeconds": 30}
-"""By default a pod passes untouched when the answer takes five seconds: what is asked here is how it logs in, not
-how quick a machine is that does other things."""
+"""By default we shed a pod after 2.5 s and the API server lets it pass after 5, without an identity: what is
+asked here is whether it can log in, however slow a machine that does other things."""
 READY = 60.0
 """Seconds until a process is asked; it is a matter of one or two, on a machine that does nothing else."""
 PROBED = {"azure.workload.identity/use": "true"}

@@ -17,6 +17,8 @@ import urllib.parse
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from tests.rig import process
+
 Object = dict[str, Any]
 Objects = list[Object]
 Value = str | int | bool
@@ -158,7 +160,7 @@ class Client:
         seconds: float = 30.0,
     ) -> Object:
         """Until the object exists and the condition holds; the object. Raises TimeoutError."""
-        deadline = time.monotonic() + seconds
+        deadline, pause = time.monotonic() + seconds, process.pauses()
         while True:
             answer = self.get(path)
             if answer.status == 200 and condition(found := answer.object):
@@ -167,15 +169,15 @@ class Client:
                 raise TimeoutError(
                     f"waited {seconds:g} s for {path}; last: {answer.status} {answer.body[:500]!r}"
                 )
-            time.sleep(0.02)
+            time.sleep(next(pause))
 
     def wait_gone(self, path: str, seconds: float = 30.0) -> None:
         """Until the object does not exist. Raises TimeoutError."""
-        deadline = time.monotonic() + seconds
+        deadline, pause = time.monotonic() + seconds, process.pauses(0.05)
         while self.get(path).status != 404:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"waited {seconds:g} s for {path} to go")
-            time.sleep(0.05)
+            time.sleep(next(pause))
 
     def close(self) -> None:
         while self._idle:

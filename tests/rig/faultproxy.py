@@ -15,12 +15,12 @@ import urllib.parse
 from collections.abc import Coroutine, Iterator
 from typing import Any, Self, TypeVar
 
-from tests.rig import exchange, messages, process
+from tests.rig import exchange, farewell, messages, process
 from tests.rig.exchange import Bytes, Calls, Handler, Seen, Shared, Streams
 from tests.rig.faults import Fault, Rule, Script, Stale, Status
 
 T = TypeVar("T")
-_CONTROL_SECONDS = 10.0
+_CONTROL_SECONDS = 2 * farewell.SECONDS
 
 
 class FaultProxy:
@@ -189,5 +189,4 @@ class FaultProxy:
         if self._server is not None:
             self._server.close()
         await self._cut()
-        await asyncio.sleep(0)  # transports that were aborted close their sockets in the next round
-        await asyncio.sleep(0)
+        await farewell.closed()

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tests.rig import guard
@@ -56,13 +56,21 @@ def taken(port: int) -> bool:
     return False
 
 
+def pauses(every: float = 0.02) -> Iterator[float]:
+    """Between two looks at what is waited for: a look at an API server costs milliseconds on both sides, so
+    whoever has waited for seconds looks ten times in a second and no more."""
+    while True:
+        yield every
+        every = max(every, min(every * 1.05, 0.1))
+
+
 def wait(what: str, condition: Callable[[], bool], seconds: float, every: float = 0.02) -> None:
     """Until the condition holds. Raises TimeoutError that names what was waited for."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, pauses(every)
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds:g} s for {what}")
-        time.sleep(every)
+        time.sleep(next(pause))
 
 
 class Process:
@@ -117,7 +125,7 @@ class Process:
 
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
         """Raises Ended when it ends before, Failed after the deadline; both with the end of the log."""
-        deadline = time.monotonic() + seconds
+        deadline, pause = time.monotonic() + seconds, pauses()
         while not (ready() and self.alive()):
             if not self.alive():
                 code = self.code
@@ -125,7 +133,7 @@ class Process:
                 raise Ended(f"{self.name} ended with code {code}\n{self.tail()}")
             if time.monotonic() > deadline:
                 raise Failed(f"{self.name} was not ready after {seconds:.0f} s\n{self.tail()}")
-            time.sleep(0.02)
+            time.sleep(next(pause))
 
     def tail(self, lines: int = 15) -> str:
         """The end of what it said since it was started, for people, and where the rest is."""

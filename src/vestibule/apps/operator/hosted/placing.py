@@ -12,12 +12,14 @@ import msgspec
 
 from vestibule import errors
 from vestibule.adapters.cluster import calls, signing
-from vestibule.apps.operator.hosted import credential, identity, kindtable, proof, removal, webhooks
+from vestibule.apps.operator.hosted import credential, identity, kindtable, removal, webhooks
 from vestibule.apps.operator.hosted.plan import Plan
 from vestibule.apps.operator.hosted.surroundings import Guest
 from vestibule.apps.operator.hosted.target import Edit, Target
+from vestibule.apps.operator.runtime import roundtrip
 from vestibule.apps.operator.runtime.apply import Applier, Place, Wanted
 from vestibule.apps.operator.runtime.pen import Pen
+from vestibule.apps.operator.runtime.roundtrip import Replica
 from vestibule.core.kinds import gvk
 from vestibule.core.native import kinds
 
@@ -44,9 +46,7 @@ class Placing:
         self._applier = applier
         self._now = now
 
-    async def apply(
-        self, owner: str, around: Around, guest: Guest, made: Plan, places: list[proof.Place]
-    ) -> str:
+    async def apply(self, owner: str, around: Around, guest: Guest, made: Plan, places: list[Replica]) -> str:
         """Both clusters, in order; why the webhook cannot be said to answer, empty when it does."""
         target, beside, known, inside = around
         things = [Wanted(kindtable.of(one), one) for one in made.guest]
@@ -63,7 +63,7 @@ class Placing:
         unproven = ""
         if made.choice.way == "deployment":
             path = urlsplit(made.url).path
-            unproven = await proof.problem(places, path, [made.bundle])
+            unproven = await roundtrip.problem(places, path, [made.bundle])
         # what is registered is kept in step, whether it answers or not: failurePolicy says what that means
         last = [one for one in things if one.kind is kinds.MUTATING and (not unproven or one.place in inside)]
         for one in last:

@@ -38,11 +38,12 @@ from vestibule.apps.operator.hosted.surroundings import Surroundings
 from vestibule.apps.operator.hosted.target import Target
 from vestibule.apps.operator.hosted.trial import Trials
 from vestibule.apps.operator.hosted.trust import Standing
-from vestibule.apps.operator.runtime import difference, finalizers, statuses
+from vestibule.apps.operator.runtime import difference, finalizers, roundtrip, statuses
 from vestibule.apps.operator.runtime.apply import Applier
 from vestibule.apps.operator.runtime.events import Events
 from vestibule.apps.operator.runtime.pen import Deposed, Fence, Pen
 from vestibule.apps.operator.runtime.result import Again, Done, Result, Stalled
+from vestibule.apps.operator.runtime.roundtrip import Replica
 from vestibule.core.kinds import conditions, hosted, text
 from vestibule.core.kinds.conditions import Condition
 from vestibule.core.kinds.hosted import FINALIZER, HOSTED_WEBHOOK, Hosted
@@ -194,7 +195,7 @@ class Reconciler:
         target: Target,
         beside: list[Object],
         ours: list[Object],
-        places: list[proof.Place],
+        places: list[Replica],
     ) -> Standing:
         """What the guest trusts, for how long we have seen it, and who serves with the present authority."""
         published = keeping.trusted(ours)
@@ -207,7 +208,7 @@ class Reconciler:
         serving: dict[str, bool] = {}
         if places and current in published and len(published) > 1:
             path = webhooks.PROGRAMS[spec.program].path
-            told = await proof.answers(places, path, [current])
+            told = await roundtrip.answers(places, path, [current])
             serving = {str(place): not wrong for place, wrong in told.items()}
         return Standing(published, serving, settled=clock - known[1] >= self._parts.settle)
 

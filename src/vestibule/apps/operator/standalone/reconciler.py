@@ -225,7 +225,7 @@ class Reconciler:
     async def _unproven(self, name: str, spec: Install, served: certificates.Served) -> str:
         if not served.bundle:
             return served.waiting or "there is no CA to trust"
-        places = await proof.addresses(self._parts.client, name, self._parts.namespace, spec)
+        places = await proof.places(self._parts.client, name, self._parts.namespace, spec)
         return await proof.problem(places, served.bundle)
 
     async def _report(self, found: Object, look: _Look) -> Result:

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from vestibule.apps.operator.hosted import paused, sidecar
 from vestibule.apps.operator.hosted.attachments import ALLOW_LABEL
-from vestibule.apps.operator.hosted.target import Edit, Source, Target
+from vestibule.apps.operator.hosted.target import Source, Target
+from vestibule.apps.operator.hosted.targets import closed
 
 Object = dict[str, Any]
 NAME: Final = "hypershift"
@@ -45,18 +46,6 @@ def target(thing: Object, beside: Sequence[Object], now: datetime.datetime) -> T
     )
 
 
-def holder(thing: Object) -> tuple[str, str] | None:
-    """Our entries, if any, go into the object itself."""
-    del thing
-    return None
-
-
-def attached(owner: Object, container: Object, volumes: Sequence[Object]) -> Edit | None:
-    """There is no field for it, and what is patched in vanishes with the operator's next change."""
-    del owner, container, volumes
-    return None
-
-
 def service_url(thing: Object) -> str:
     """The API server's Service, from inside its namespace."""
     platform = ((thing.get("spec") or {}).get("platform") or {}).get("type")
@@ -68,7 +57,5 @@ def local_url(thing: Object) -> str:
     return f"https://localhost:{sidecar.api_port(thing)}"
 
 
-def detached(owner: Object, name: str) -> Edit | None:
-    """See ``attached``."""
-    del owner, name
-    return None
+# there is no field for it, and what is patched in vanishes with the operator's next change
+holder, attached, detached = closed.holder, closed.attached, closed.detached

@@ -6,7 +6,8 @@ import datetime
 from collections.abc import Sequence
 from typing import Any, Final
 
-from vestibule.apps.operator.hosted.target import Edit, Source, Target
+from vestibule.apps.operator.hosted.target import Source, Target
+from vestibule.apps.operator.hosted.targets import closed
 
 Object = dict[str, Any]
 NAME: Final = "kubeconfig"
@@ -25,19 +26,5 @@ def target(thing: Object, beside: Sequence[Object], now: datetime.datetime) -> T
     )
 
 
-def holder(thing: Object) -> tuple[str, str] | None:
-    """Our entries, if any, go into the object itself."""
-    del thing
-    return None
-
-
-def attached(owner: Object, container: Object, volumes: Sequence[Object]) -> Edit | None:
-    """Nothing beside its API server is in our reach."""
-    del owner, container, volumes
-    return None
-
-
-def detached(owner: Object, name: str) -> Edit | None:
-    """See ``attached``."""
-    del owner, name
-    return None
+# nothing beside its API server is in our reach
+holder, attached, detached = closed.holder, closed.attached, closed.detached

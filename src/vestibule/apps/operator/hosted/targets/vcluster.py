@@ -6,7 +6,8 @@ import datetime
 from collections.abc import Sequence
 from typing import Any, Final
 
-from vestibule.apps.operator.hosted.target import Edit, Source, Target
+from vestibule.apps.operator.hosted.target import Source, Target
+from vestibule.apps.operator.hosted.targets import closed
 
 Object = dict[str, Any]
 NAME: Final = "vcluster"
@@ -35,19 +36,5 @@ def target(thing: Object, beside: Sequence[Object], now: datetime.datetime) -> T
     )
 
 
-def holder(thing: Object) -> tuple[str, str] | None:
-    """Our entries, if any, go into the object itself."""
-    del thing
-    return None
-
-
-def attached(owner: Object, container: Object, volumes: Sequence[Object]) -> Edit | None:
-    """Its chart owns the pod; there is no field for it."""
-    del owner, container, volumes
-    return None
-
-
-def detached(owner: Object, name: str) -> Edit | None:
-    """See ``attached``."""
-    del owner, name
-    return None
+# its chart owns the pod; there is no field for it
+holder, attached, detached = closed.holder, closed.attached, closed.detached
