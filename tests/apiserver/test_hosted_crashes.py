@@ -236,8 +236,8 @@ def test_a_death_with_any_write_comes_to_the_same_state(crashing: Crashing, stan
         fell += died_at(crashing, down, downs[min(number, len(downs) - 1)])
         assert state(stand) == left, f"died with {fell[-1]}"
         clean(stand)
-    assert writes.missed(rising, rose) == []
-    assert writes.missed(falling, fell) == []
+    assert writes.survived(rising, rose) == set()
+    assert writes.survived(falling, fell) == set()
     stand.ask()
     crashing.until(up)
     assert state(stand) == wanted

@@ -44,6 +44,12 @@ def missed(way: Sequence[str], died: Sequence[str]) -> list[int]:
     return found
 
 
+def survived(way: Sequence[str], died: Sequence[str]) -> set[str]:
+    """The writes of a recorded way that nobody died with at all. Events are apart: single deaths are due at
+    their places, but whether one is told there depends on how quickly others answer; it is no state."""
+    return {one for one in set(way) - set(died) if not one.endswith("/events")}
+
+
 def single(way: Sequence[str], died: Sequence[str]) -> list[int]:
     """Where single deaths are due: at both ends, and with what no mortal one came to, or in the middle. An
     Event is such: whoever died with the status that it tells of leaves no change to be told."""

@@ -208,13 +208,15 @@ def test_a_crash_with_every_write_comes_to_the_same_state(
         def ends(written: str, cluster: Owned = cluster, what: str = what) -> bool:
             return cluster.plain([written]) == {what}
 
+        # whether an Event is told depends on how quickly others answer; it is no state
+        told = what.endswith("/events")
         if rising:
-            assert crashing.until(cluster.up, ends=ends).dead.is_set(), what
+            assert crashing.until(cluster.up, ends=ends).dead.is_set() or told, what
         crashing.until(cluster.up)
         assert cluster.state() == wanted.state, f"after a death with {what}"
         cluster.remove()
         if not rising:
-            assert crashing.until(cluster.down, ends=ends).dead.is_set(), what
+            assert crashing.until(cluster.down, ends=ends).dead.is_set() or told, what
         crashing.until(cluster.down)
 
 
