@@ -29,7 +29,7 @@ from vestibule.core.pki import signer
 PROJECT, NUMBER = "my-project-1", "123456789012"
 TOKEN = "ya29.double"
 LOGIN = signer.new(1024)
-"""Short, because google-auth looks into the factors whenever it loads a key: half of all time, with 2048 bits."""
+"""Short, because google-auth looks into the factors of a key it loads: half of all time, with 2048 bits."""
 Kind = Literal["refused", "done, and the line cut", "done, and the run dies", "throttled"]
 INJECTED = Refused(403, "PERMISSION_DENIED", "Injected")
 THROTTLED = Refused(429, "RESOURCE_EXHAUSTED", "Injected: slow down", after=1)

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.rig import process
 from tests.serving.authority import Authority, Mount
 from tests.vectors import case
 
@@ -43,11 +43,9 @@ metadata:
 """
 
 
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+free_port = process.free_port
+"""Not one that the system gives out itself: it would give the same one to the next who asks, or to a
+connection, before a process that takes seconds to start has bound it."""
 
 
 class Webhook:
