@@ -83,7 +83,7 @@ def answer(connection: socket.socket) -> None:
         signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
         signal.alarm(job["seconds"])
         _, status = os.waitpid(child, 0)
-        told = {"code": os.waitstatus_to_exitcode(status)}
+        told: dict[str, int | str] = {"code": os.waitstatus_to_exitcode(status)}
         for name, file in (("out", out), ("err", err)):
             file.seek(0)
             told[name] = file.read().decode(errors="replace")

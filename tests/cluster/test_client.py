@@ -1,4 +1,5 @@
-"""Streams that hang, as a client meets them: at the start, in the middle, at the end; real servers."""
+"""Streams that hang, as a client meets them: at the start, in the middle, at the end; and when a call is made
+again. Real servers."""
 
 from __future__ import annotations
 
@@ -119,3 +120,49 @@ def test_a_refused_stream_says_what_to_do(status: int, error: type[errors.Vestib
 
     assert type(raised) is error
     assert "because" in str(raised)
+
+
+def ask(call: Call, *heads: bytes) -> tuple[int, list[float]]:
+    """The status in the end, from a server that gives these answers in turn, and when each was asked for."""
+
+    async def conversation() -> tuple[int, list[float]]:
+        times: list[float] = []
+
+        async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while await reader.readline():
+                times.append(time.monotonic())
+                await reader.readuntil(b"\r\n\r\n")
+                head = heads[min(len(times), len(heads)) - 1]
+                writer.write(b"HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n" % head)
+            writer.close()
+
+        server = await asyncio.start_server(accepted, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        client = Client(Access(f"http://127.0.0.1:{port}", None, Anonymous()), timeout=20)
+        try:
+            return (await client.send(call)).status, times
+        finally:
+            await client.close()
+            server.close()
+            await server.wait_closed()
+
+    return asyncio.run(conversation())
+
+
+BUSY = b"429 Too Many Requests\r\nRetry-After: 1"
+AWAY = b"503 Service Unavailable\r\nRetry-After: 1"
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH"])
+@pytest.mark.parametrize("refusal", [BUSY, AWAY], ids=["429", "503"])
+def test_who_is_told_to_come_again_does_so_and_not_before(method: str, refusal: bytes) -> None:
+    status, times = ask(Call(method, "/"), refusal, b"200 OK")
+
+    assert (status, len(times)) == (200, 2)
+    assert times[1] - times[0] >= 1
+
+
+def test_a_write_is_not_sent_again_where_the_server_may_have_done_it() -> None:
+    for said in (b"503 Service Unavailable", b"500 Internal Server Error"):
+        assert ask(Call("PATCH", "/"), said, b"200 OK")[0] == int(said[:3])
+        assert ask(Call("GET", "/"), said, b"200 OK")[0] == 200

@@ -124,13 +124,15 @@ class Client:
                 failure = f"status {answer.status}"
             elif not call.reads:
                 raise errors.Unavailable(f"{self._access.server}: {failure}")
-            wait = answer.retry_after if answer is not None and answer.retry_after is not None else pause
+            told = None if answer is None else answer.retry_after
+            # not before the server wants it, and not with everybody else
+            wait = pause * jitter.between(0.8, 1.2) if told is None else told * jitter.between(1.0, 1.2)
             out_of_time = asyncio.get_running_loop().time() + wait >= deadline
             if attempt >= _ATTEMPTS or out_of_time:
                 if answer is not None:
                     return answer
                 raise errors.Unavailable(f"{self._access.server}: {failure}")
-            await asyncio.sleep(wait * jitter.between(0.8, 1.2))
+            await asyncio.sleep(wait)
             pause = min(pause * 2, _LONGEST_PAUSE)
             attempt += 1
 
