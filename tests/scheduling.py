@@ -2,7 +2,8 @@
 
 Most files keep a core busy; a few mostly wait, for clocks that the API server or a lease sets. With three
 workers the last one takes those alone, so that they cost no time of the two cores, and ends when there are
-none left. Files stay whole, and the longest begin first, so that no worker sits with one of them at the end.
+none left. Files stay whole, as do folders whose files share what is dear to start; the longest begin first,
+so that no worker sits with one of them at the end.
 """
 
 from __future__ import annotations
@@ -18,16 +19,25 @@ WAITING: Final = (
     "apiserver/test_idle.py",
     "apiserver/test_faults.py",
     "apiserver/test_operator_leaders.py",
-)
-"""Files that wait for most of their time."""
-LONGEST: Final = (
     "apiserver/test_rollouts.py",
-    "apiserver/test_operator_crashes.py",
-    "image/test_image.py",
-    "chart/test_release.py",
+    "apiserver/test_issuer.py",
+    "apiserver/test_hosted.py",
+)
+"""Files that wait for much of their time."""
+TOGETHER: Final = ("aro",)
+"""Folders whose files run in one worker: two control planes and the manager of Cluster API are theirs."""
+LONGEST: Final = (
     "aro/test_trouble.py",
     "aro/test_crashes.py",
     "aro/test_lifecycle.py",
+    "aro/test_admission.py",
+    "aro/test_rights.py",
+    "apiserver/test_operator_crashes.py",
+    "apiserver/test_hosted_crashes.py",
+    "image/test_image.py",
+    "chart/test_release.py",
+    "apiserver/test_hosted_whole.py",
+    "apiserver/test_operator_faults.py",
     "gcp/test_faults.py",
     "chain/test_logins_own.py",
     "chain/test_logins_foreign.py",
@@ -37,8 +47,6 @@ LONGEST: Final = (
     "apiserver/test_rig.py",
     "apiserver/test_sandbox_change.py",
     "apiserver/test_audit.py",
-    "apiserver/test_issuer.py",
-    "apiserver/test_hosted.py",
     "apiserver/test_hosted_operator.py",
 )
 """Files that take longest, the longest first."""
@@ -62,7 +70,12 @@ def waits(scope: str) -> bool:
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist says nothing of its types
-    """Whole files; the third worker takes those that wait."""
+    """Whole files, some folders; the third worker takes those that wait."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = str(super()._split_scope(nodeid))
+        folder = file.rpartition("/")[0]
+        return folder if folder.endswith(TOGETHER) else file
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         self.workqueue.move_to_end(self._next(node), last=False)

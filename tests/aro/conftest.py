@@ -13,21 +13,21 @@ from tests.azure.simulator import Simulated
 from tests.rig.fixtures import VERSION
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stand(cluster_api: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
     """Management cluster, Cluster API, guest, and the double of Azure Service Operator."""
     with stood(tmp_path_factory.mktemp("aro"), cluster_api, VERSION) as made:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def azure(stand: Stand, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azure]:
     """The vaults of Azure, simulated, and an identity to log in with."""
     with Simulated(tmp_path_factory.mktemp("azure")) as simulated:
         yield Azure(simulated, stand)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operators(stand: Stand, azure: Azure, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operators]:
     made = Operators(stand, azure, tmp_path_factory.mktemp("operators"))
     yield made
