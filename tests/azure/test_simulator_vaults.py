@@ -1,23 +1,63 @@
-"""Vaults and keys of the simulator, through our own adapter and the real SDK."""
+"""Vaults and keys of the simulator, through our own adapter and the real SDKs."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from tests.azure.simulator import Simulated
+from vestibule import errors
+from vestibule.adapters.clouds.azure import endpoints, vaultkeys
 from vestibule.adapters.clouds.azure.faults import CloudFault
-from vestibule.adapters.clouds.azure.vaultkeys import VaultKeys
-from vestibule.apps.simulate.azure import vaults
+from vestibule.adapters.clouds.azure.vaultkeys import ManagedKeys, OwnKeys, VaultKeys
+from vestibule.apps.simulate.azure import builtin, state, vaults
+
+CRYPTO_USER = "12338af0-0e69-4776-bea7-57ae8d297424"
 
 
-@pytest.fixture
-def keys(simulator: Simulated) -> VaultKeys:
+def vaulted(simulator: Simulated) -> None:
+    """One vault, in one group."""
     simulator.arm().put_group("g", "eastus", {})
     group = f"{simulator.root}/resourceGroups/g"
     vault = {"id": f"{group}/providers/Microsoft.KeyVault/vaults/kv1", "name": "kv1", "location": "eastus"}
     world = simulator.running.simulator.world
     world.put(vault["id"], {**vault, "type": "Microsoft.KeyVault/vaults", "tags": {}, "properties": {}})
-    return VaultKeys(simulator.credential(), simulator.settings.subscription, simulator.cloud)
+
+
+def granted(simulator: Simulated, *roles: str) -> None:
+    """What the login may do in the subscription, and no more."""
+    world: Any = simulator.running.simulator.world
+    for one in list(world.kind(state.ASSIGNMENT)):
+        world.drop(one["id"])
+    for number, role in enumerate(roles):
+        name = f"{simulator.root}/providers/Microsoft.Authorization/roleAssignments/{number}"
+        said = {
+            "roleDefinitionId": f"/providers/Microsoft.Authorization/roleDefinitions/{role}",
+            "principalId": simulator.settings.principal_id,
+            "scope": simulator.root,
+        }
+        world.put(name, {"id": name, "name": str(number), "type": state.ASSIGNMENT, "properties": said})
+
+
+WAYS = {
+    "the resource manager": (builtin.OWNER,),
+    "the vault itself": (builtin.CRYPTO_OFFICER,),
+    "either": (builtin.CRYPTO_OFFICER,),
+}
+
+
+@pytest.fixture(params=WAYS)
+def keys(simulator: Simulated, request: pytest.FixtureRequest) -> VaultKeys:
+    """The port, each of the ways that lead to a key."""
+    vaulted(simulator)
+    granted(simulator, *WAYS[request.param])
+    credential, subscription = simulator.credential(), simulator.settings.subscription
+    if request.param == "the resource manager":
+        return ManagedKeys(credential, subscription, simulator.cloud)
+    if request.param == "the vault itself":
+        return OwnKeys(credential, simulator.cloud)
+    return vaultkeys.either(credential, subscription, simulator.cloud)
 
 
 def test_a_key_is_made_once(simulator: Simulated, keys: VaultKeys) -> None:
@@ -27,7 +67,8 @@ def test_a_key_is_made_once(simulator: Simulated, keys: VaultKeys) -> None:
     assert first == again
     assert len(first.version) == 32
     assert first.created is not None
-    assert [method for method, path in simulator.writes() if path.endswith("/keys/etcd")] == ["PUT"]
+    made = [one for one in simulator.calls if one["method"] in ("PUT", "POST") and "/keys/" in one["path"]]
+    assert [one["status"] for one in made] == [200]
 
 
 def test_a_key_that_was_rotated_has_another_version(simulator: Simulated, keys: VaultKeys) -> None:
@@ -41,4 +82,47 @@ def test_no_key_is_made_where_there_is_no_vault(keys: VaultKeys) -> None:
     with pytest.raises(CloudFault) as caught:
         keys.version("g", "kv2", "etcd")
 
-    assert caught.value.status == 404
+    assert caught.value.status in (403, 404)
+
+
+def test_the_vault_is_not_asked_while_the_manager_answers(simulator: Simulated) -> None:
+    vaulted(simulator)
+    keys = vaultkeys.either(simulator.credential(), simulator.settings.subscription, simulator.cloud)
+    keys.version("g", "kv1", "etcd")
+
+    assert not [one for one in simulator.calls if ".vault/" in one["path"]]
+
+
+def test_who_may_not_on_either_way_is_told_both(simulator: Simulated) -> None:
+    vaulted(simulator)
+    granted(simulator, builtin.BLOB_CONTRIBUTOR)
+    keys = vaultkeys.either(simulator.credential(), simulator.settings.subscription, simulator.cloud)
+    with pytest.raises(errors.Forbidden) as caught:
+        keys.version("g", "kv1", "etcd")
+
+    text = str(caught.value)
+    assert "AuthorizationFailed" in text
+    assert "Key Vault Crypto Officer" in text
+    assert "kv1, etcd" in text
+
+
+def test_who_may_only_read_is_told_that_no_key_can_be_made(simulator: Simulated) -> None:
+    vaulted(simulator)
+    granted(simulator, CRYPTO_USER)
+    keys = OwnKeys(simulator.credential(), simulator.cloud)
+    with pytest.raises(CloudFault, match="making the key in the vault") as caught:
+        keys.version("g", "kv1", "etcd")
+
+    assert caught.value.status == 403
+
+
+@pytest.mark.parametrize(
+    ("cloud", "address"),
+    [
+        ("AzurePublicCloud", "https://kv1.vault.azure.net"),
+        ("AzureUSGovernment", "https://kv1.vault.usgovcloudapi.net"),
+        ("AzureChinaCloud", "https://kv1.vault.azure.cn"),
+    ],
+)
+def test_vaults_of_sovereign_clouds_are_elsewhere(cloud: str, address: str) -> None:
+    assert endpoints.of(cloud).vault("kv1") == address

@@ -28,6 +28,13 @@ _BESIDE: Final = {
 """Conditions of other kinds, where the control plane carries some."""
 _SECRET_SECONDS: Final = 5.0
 """Until the next look for a kubeconfig that should be there: nobody tells of Secrets."""
+_INFLIGHT: Final = "inflight"
+"""Stands in what Azure says when it looked at the roles of a new cluster's identities and found them missing;
+it refuses every change of that cluster from then on."""
+_TOO_EARLY: Final = (
+    "role assignments were not effective yet when it was created, and Azure changes such a cluster no more: "
+    "delete HcpOpenShiftCluster {} when they are, and it is made anew"
+)
 _DEFERRED: Final = "ExternalAuth creation deferred until at least one node pool is ready"
 
 
@@ -275,7 +282,10 @@ def _cluster_ready(hcp: Object, live: Object | None) -> Condition:
     if live is None:
         text = f"HcpOpenShiftCluster {hcp['metadata']['name']} does not exist yet"
         return conditions.no(names.HCP_READY, "HcpOpenShiftClusterNotFound", text)
-    return readiness.mirrored(names.HCP_READY, readiness.of(live), "HcpOpenShiftCluster is not yet ready")
+    found = readiness.mirrored(names.HCP_READY, readiness.of(live), "HcpOpenShiftCluster is not yet ready")
+    if found.status != "True" and _INFLIGHT in found.message.lower():
+        return found._replace(message=f"{found.message}; {_TOO_EARLY.format(hcp['metadata']['name'])}")
+    return found
 
 
 def _auth(resources: list[Object], settled: engine.Settled, deferred: list[Object]) -> list[Condition]:

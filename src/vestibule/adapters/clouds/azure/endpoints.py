@@ -29,6 +29,10 @@ class Endpoints(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     """Where blobs are written when that is not ``https://<account>.<suffix>``; ``{account}`` is replaced."""
     public_address: str = ""
     """Where they are fetched back for a comparison; ``{account}`` is replaced."""
+    vault_suffix: str = "vault.azure.net"
+    """Behind ``<vault>.``; a token for a vault is asked for at this name, too."""
+    vault_address: str = ""
+    """Where vaults are when that is not ``https://<vault>.<suffix>``; ``{vault}`` is replaced."""
     known: bool = False
     """Whether Entra knows this cloud by itself; else a login asks nobody about the authority."""
 
@@ -37,6 +41,12 @@ class Endpoints(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
         if self.blob_address:
             return self.blob_address.replace("{account}", account)
         return f"https://{account}.{self.blob_suffix}"
+
+    def vault(self, name: str) -> str:
+        """Where a vault itself is."""
+        if self.vault_address:
+            return self.vault_address.replace("{vault}", name)
+        return f"https://{name}.{self.vault_suffix}"
 
 
 PUBLIC: Final = Endpoints(
@@ -55,6 +65,7 @@ _KNOWN: Final = (
         "https://management.usgovcloudapi.net/.default",
         "blob.core.usgovcloudapi.net",
         "web.core.usgovcloudapi.net",
+        vault_suffix="vault.usgovcloudapi.net",
         known=True,
     ),
     Endpoints(
@@ -64,6 +75,7 @@ _KNOWN: Final = (
         "https://management.chinacloudapi.cn/.default",
         "blob.core.chinacloudapi.cn",
         "web.core.chinacloudapi.cn",
+        vault_suffix="vault.azure.cn",
         known=True,
     ),
 )

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from vestibule import errors
-from vestibule.adapters.clouds.azure import clusteridentity, endpoints
+from vestibule.adapters.clouds.azure import clusteridentity, endpoints, vaultkeys
 from vestibule.adapters.clouds.azure.endpoints import Endpoints
 from vestibule.adapters.clouds.azure.faults import CloudFault
 from vestibule.adapters.clouds.azure.vaultkeys import KeyVersion, VaultKeys
@@ -101,7 +101,8 @@ class Vaults:
             return known[1]
         logging.getLogger("azure").setLevel(logging.WARNING)  # the SDK tells of every call
         cloud = self._endpoints(question.environment)
-        made = VaultKeys(clusteridentity.credential(spec, secret, cloud), question.subscription, cloud)
+        credential = clusteridentity.credential(spec, secret, cloud)
+        made = vaultkeys.either(credential, question.subscription, cloud)
         self._clients[who] = (digest, made)
         return made
 

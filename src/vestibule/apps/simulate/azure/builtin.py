@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 OWNER: Final = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 BLOB_CONTRIBUTOR: Final = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+CRYPTO_OFFICER: Final = "14b46e9e-c2b7-41b4-b07b-48a6ebf60603"
 _BLOBS: Final = "Microsoft.Storage/storageAccounts/blobServices/containers"
 
 
@@ -76,6 +77,24 @@ _ROLES: Final = (
         (f"{_BLOBS}/read",),
         (),
         (f"{_BLOBS}/blobs/read",),
+    ),
+    _Role(
+        CRYPTO_OFFICER,
+        "Key Vault Crypto Officer",
+        ("Microsoft.KeyVault/vaults/read", "Microsoft.KeyVault/checkNameAvailability/read"),
+        (),
+        ("Microsoft.KeyVault/vaults/keys/*", "Microsoft.KeyVault/vaults/keyrotationpolicies/*"),
+    ),
+    _Role(
+        "12338af0-0e69-4776-bea7-57ae8d297424",
+        "Key Vault Crypto User",
+        (),
+        (),
+        (
+            "Microsoft.KeyVault/vaults/keys/read",
+            "Microsoft.KeyVault/vaults/keys/encrypt/action",
+            "Microsoft.KeyVault/vaults/keys/decrypt/action",
+        ),
     ),
     _Role("4d97b98b-1d4f-4787-a291-c67834d212e7", "Network Contributor", ("Microsoft.Network/*",)),
     _Role("befefa01-2a29-4197-83a8-272ff33ce314", "DNS Zone Contributor", ("Microsoft.Network/dnsZones/*",)),

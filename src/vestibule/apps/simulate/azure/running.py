@@ -83,6 +83,7 @@ class Running(NamedTuple):
             "blobSuffix": self.simulator.world.settings.blob_suffix,
             "blobAddress": f"{self.base}/{{account}}",
             "publicAddress": f"{self.base}/{{account}}",
+            "vaultAddress": f"{self.base}/{{vault}}.vault",
         }
 
 

@@ -28,6 +28,7 @@ from vestibule.apps.simulate.azure.journal import Journal
 from vestibule.apps.simulate.azure.memory import MemoryStore
 from vestibule.apps.simulate.azure.routes import Arm
 from vestibule.apps.simulate.azure.state import Settings, World
+from vestibule.apps.simulate.azure.vaultplane import VaultPlane
 from vestibule.core.doctor.reading import Reading
 
 CONTROL: Final = "/_simulate/"
@@ -62,6 +63,7 @@ class Simulator:
         self.journal = Journal()
         self._arm = Arm(self.world)
         self._entra = Entra(self.world, self._fetch)
+        self._vaults = VaultPlane(self.world, self._entra)
         store: Store = AzuriteStore(azurite, self._send) if azurite else MemoryStore(self.world)
         self._blobs = Blobs(self.world, self._entra, store)
         self._control: dict[tuple[str, str], Callable[[Call], Reply]] = {
@@ -105,6 +107,8 @@ class Simulator:
             return "", await self._entra.answer(call, base)
         if _ARM.fullmatch(call.path):
             return self._managed(call, base)
+        if self._vaults.owns(call.path):
+            return self._vaults.answer(call, base)
         if self._blobs.owns(call.path):
             return "", await self._blobs.answer(call)
         return "", answers.refused(Refusal(404, "NotFound", f"Nothing of the simulator is at '{call.path}'."))

@@ -65,26 +65,12 @@ class Vaults:
     def put_key(self, asked: Asked) -> Reply:
         """Make a key; one that is there is answered as it is."""
         vault, name = self._vault(asked), asked.parts["key"]
-        identifier = self._key_id(asked)
-        there = self._world.get(identifier)
+        there = self._world.get(self._key_id(asked))
         if there is not None:
             return answers.document(200, there)
         bodies.named(_KEY, name, "BadParameter", "1 to 127 letters, digits and -")
         bodies.fields(asked.body, ("properties", "tags"))
-        wanted = bodies.inner(asked.body)
-        if wanted.get("kty") not in ("RSA", "EC", "RSA-HSM", "EC-HSM"):
-            raise answers.bad(f"The key type '{wanted.get('kty')}' is not supported.", "BadParameter")
-        if "RSA" in wanted["kty"] and wanted.get("keySize", _SIZES[0]) not in _SIZES:
-            raise answers.bad(f"The key size '{wanted['keySize']}' is not supported.", "BadParameter")
-        made: Json = {
-            "id": identifier,
-            "name": name,
-            "type": state.KEY,
-            "location": vault["location"],
-            "properties": {**wanted, **_version(self._world, str(vault["name"]), name)},
-        }
-        self._world.put(identifier, made)
-        return answers.document(200, made)
+        return answers.document(200, made(self._world, vault, name, bodies.inner(asked.body)))
 
     def _vault(self, asked: Asked) -> Json:
         group, name = self._world.group(asked.parts["group"]), asked.parts["vault"]
@@ -104,12 +90,36 @@ class Vaults:
             raise Refusal(404, "ParentResourceNotFound", text) from refusal
 
 
+def made(world: World, vault: Json, name: str, wanted: Json) -> Json:
+    """A key, or a new version of it. Raises Refusal."""
+    size = wanted.get("keySize", wanted.get("key_size", _SIZES[0]))
+    if wanted.get("kty") not in ("RSA", "EC", "RSA-HSM", "EC-HSM"):
+        raise answers.bad(f"The key type '{wanted.get('kty')}' is not supported.", "BadParameter")
+    if "RSA" in wanted["kty"] and size not in _SIZES:
+        raise answers.bad(f"The key size '{size}' is not supported.", "BadParameter")
+    identifier = f"{vault['id']}/keys/{name}"
+    found: Json = {
+        "id": identifier,
+        "name": name,
+        "type": state.KEY,
+        "location": vault["location"],
+        "properties": {"kty": wanted["kty"], "keySize": size, **_version(world, str(vault["name"]), name)},
+    }
+    world.put(identifier, found)
+    return found
+
+
+def current(key: Json) -> str:
+    """The version of a key that counts."""
+    return str(key["properties"]["keyUriWithVersion"]).rpartition("/")[2]
+
+
 def rotate(world: World, vault: str, key: str) -> str:
     """A new version of a key, as the vault makes it; the version."""
     for one in world.kind(state.KEY):
         if str(one["id"]).lower().endswith(f"/vaults/{vault}/keys/{key}".lower()):
             one["properties"] |= _version(world, vault, key)
-            return str(one["properties"]["keyUriWithVersion"]).rpartition("/")[2]
+            return current(one)
     raise KeyError(f"{vault}/{key}")
 
 

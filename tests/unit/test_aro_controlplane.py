@@ -1,0 +1,58 @@
+"""What an AROControlPlane says about its cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit import aro
+from vestibule.core.aro import controlplane, embedded, engine, names
+from vestibule.core.kinds import conditions
+
+Json = dict[str, Any]
+
+
+def told(message: str) -> Json:
+    """The condition of a cluster about which Azure Service Operator says this."""
+    made = aro.objects(identity="", key_version="0123456789abcdef0123456789abcdef")
+    cluster, infrastructure, plane = (made[kind] for kind in ("Cluster", "AROCluster", "AROControlPlane"))
+    for one in made.values():
+        one["metadata"] |= {"uid": one["kind"], "generation": 1}
+    infrastructure["status"] = {"conditions": [{"type": names.RESOURCES_READY, "status": "True"}]}
+    resources = embedded.resources(plane)
+    kinds = embedded.render_owned([embedded.of(one) for one in resources])
+    plane["metadata"] |= {
+        "finalizers": [names.FINALIZERS["AROControlPlane"]],
+        "annotations": {names.BLOCK_MOVE: "true", names.OWNED_KINDS: kinds},
+        "ownerReferences": [engine.owner_reference(cluster)],
+    }
+    hcp = embedded.every(resources, names.HCP)[0]
+    ready = {"type": "Ready", "status": "False", "severity": "Error", "reason": "Failed", "message": message}
+    live = {**hcp, "status": {"conditions": [{**ready, "observedGeneration": 1}]}}
+    live["metadata"] = {
+        **hcp["metadata"],
+        "namespace": plane["metadata"]["namespace"],
+        "generation": 1,
+        "ownerReferences": [engine.owner_reference(plane)],
+    }
+    found = controlplane.decide(plane, aro.world(cluster, infrastructure, plane, live))
+    assert found.status is not None
+    said = conditions.find(found.status["conditions"], names.HCP_READY)
+    assert said is not None
+    return dict(said)
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ("managed-service-identity-inflight check failed", True),
+        ("the quota of the region is used up", False),
+    ],
+)
+def test_a_cluster_that_came_before_its_roles_must_be_made_anew(message: str, advice: bool) -> None:
+    said = told(message)
+
+    assert (said["status"], said["reason"]) == ("False", "Failed")
+    assert said["message"].startswith(f"[Error] {message}")
+    assert ("delete HcpOpenShiftCluster shop" in said["message"]) is advice
