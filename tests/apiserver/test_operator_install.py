@@ -172,6 +172,27 @@ def test_registered_is_only_what_answers_through_the_very_bundle(stand: Operated
     assert stand.get("MutatingWebhookConfiguration") is not None
 
 
+def test_a_registration_becomes_stricter_only_when_somebody_answers(stand: Operated) -> None:
+    def policy() -> str:
+        found = stand.get("MutatingWebhookConfiguration")
+        return str(found["webhooks"][0]["failurePolicy"]) if found is not None else ""
+
+    installed(stand)
+    assert stand.webhook is not None
+    stand.webhook.end()
+    stand.ask(failurePolicy="Fail")
+    told = stand.wait("Progressing", "True", "Proving")
+    assert "failurePolicy stays Ignore" in told["message"]
+    assert policy() == "Ignore"
+    stand.serve()
+    stand.wait("Available", "True")
+    process.wait("Fail", lambda: policy() == "Fail")
+    stand.webhook.end()
+    stand.wait("Available", "False")
+
+    assert policy() == "Fail"  # proven once, and asked for: pods wait
+
+
 def test_deletion_unregisters_first_and_removes_ours_only(stand: Operated) -> None:
     installed(stand)
     mine = {"metadata": {"name": "mine"}, "data": {"a": "b"}}

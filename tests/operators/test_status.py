@@ -57,6 +57,10 @@ CASES: dict[str, tuple[Seen, list[str]]] = {
         Seen(deployment(), registered=False, unproven="x"),
         ["Available=False/ReviewUnanswered", "Progressing=True/Proving"],
     ),
+    "asked to be stricter while nobody answers": (
+        Seen(deployment(), held=True, unproven="x"),
+        ["Available=False/ReviewUnanswered", "Progressing=True/Proving"],
+    ),
     "waiting for a certificate": (
         Seen(deployment(), waiting="Secret a-tls has no certificate yet", registered=False),
         ["Available=False/NotRegistered", "Progressing=True/Waiting"],

@@ -20,8 +20,8 @@ _ABSENT: Final = frozenset({"KeyNotFound", "ResourceNotFound", "NotFound"})
 _SIZE: Final = 2048
 _PATIENCE: Final = {"retry_total": 2, "connection_timeout": 5, "read_timeout": 20}
 _RIGHTS: Final = (
-    "the identity may read the key neither through the resource manager (Microsoft.KeyVault/vaults/keys, read "
-    "and write) nor in the vault itself (Key Vault Crypto Officer)"
+    "the identity may read the key neither through the resource manager (Microsoft.KeyVault/vaults/keys, "
+    "read and write) nor in the vault itself (Key Vault Crypto Officer)"
 )
 
 

@@ -16,7 +16,7 @@ from vestibule.apps.operator.hosted import credential, identity, kindtable, remo
 from vestibule.apps.operator.hosted.plan import Plan
 from vestibule.apps.operator.hosted.surroundings import Guest
 from vestibule.apps.operator.hosted.target import Edit, Target
-from vestibule.apps.operator.runtime import roundtrip
+from vestibule.apps.operator.runtime import leniency, roundtrip
 from vestibule.apps.operator.runtime.apply import Applier, Place, Wanted
 from vestibule.apps.operator.runtime.pen import Pen
 from vestibule.apps.operator.runtime.roundtrip import Replica
@@ -64,8 +64,13 @@ class Placing:
         if made.choice.way == "deployment":
             path = urlsplit(made.url).path
             unproven = await roundtrip.problem(places, path, [made.bundle])
-        # what is registered is kept in step, whether it answers or not: failurePolicy says what that means
+        # what is registered is kept in step, whether it answers or not, but not made stricter meanwhile
         last = [one for one in things if one.kind is kinds.MUTATING and (not unproven or one.place in inside)]
+        if unproven:
+            held = [leniency.held(one.object, inside[one.place]) for one in last]
+            last = [Wanted(kinds.MUTATING, one.registration) for one in held]
+            if any(one.back for one in held):
+                unproven = f"{unproven}; failurePolicy stays Ignore until it answers"
         for one in last:
             await guest.applier.apply(one, owner, inside)
         await guest.applier.prune(inside, [*rest, *last])

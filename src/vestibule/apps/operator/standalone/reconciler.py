@@ -15,7 +15,7 @@ from vestibule.adapters.cluster import calls, pages
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.live import LiveCluster
 from vestibule.adapters.cluster.sandboxes import Sandboxes
-from vestibule.apps.operator.runtime import finalizers, statuses
+from vestibule.apps.operator.runtime import finalizers, leniency, statuses
 from vestibule.apps.operator.runtime.apply import Applier, Place, Wanted
 from vestibule.apps.operator.runtime.events import Events
 from vestibule.apps.operator.runtime.pen import Deposed, Pen
@@ -134,8 +134,13 @@ class Reconciler:
         await self._apply_all(base, name, known, problems, conflicts)
         unproven = await self._unproven(name, spec, served)
         registrations = [_wanted(one) for one in wanted.registrations]
-        # what is registered is kept in step, whether it answers or not: failurePolicy says what that means
+        # what is registered is kept in step, whether it answers or not, but not made stricter meanwhile
         allowed = [one for one in registrations if served.bundle and (not unproven or one.place in known)]
+        held = False
+        if unproven:
+            lenient = [leniency.held(one.object, known[one.place]) for one in allowed]
+            allowed = [_wanted(one.registration) for one in lenient]
+            held = any(one.back for one in lenient)
         if not problems:
             await self._apply_all(allowed, name, known, problems, conflicts)
         if not problems:
@@ -152,6 +157,7 @@ class Reconciler:
             waiting=served.waiting,
             unproven=unproven,
             registered=registered,
+            held=held,
         )
         again = served.again if registered and not unproven else min(served.again or _SOON, _SOON)
         return _Look(seen, again, served.until, tuple(conflicts))

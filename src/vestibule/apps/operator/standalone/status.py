@@ -43,6 +43,8 @@ class Seen(NamedTuple):
     """Why the round trip to the replicas failed; empty when it did not."""
     registered: bool = True
     """Whether the API server calls us."""
+    held: bool = False
+    """Whether ``Ignore`` stays until the webhook answers, though ``Fail`` is asked for."""
     neighbours: Sequence[Neighbour] = ()
     paused: bool = False
 
@@ -117,6 +119,8 @@ def _progressing(seen: Seen) -> Condition:
         return yes("Progressing", "Deploying", "replicas are being rolled out")
     if not seen.registered:
         return yes("Progressing", "Proving", f"not registered before it answers: {seen.unproven}")
+    if seen.held:
+        return yes("Progressing", "Proving", f"failurePolicy stays Ignore until it answers: {seen.unproven}")
     return no("Progressing", "AsExpected")
 
 
