@@ -149,8 +149,9 @@ class Operated:
             return at("priorityclasses", name=meta["name"], api="scheduling.k8s.io/v1")
         return path_of({"kind": kind, "metadata": meta})
 
-    def serve(self, host: str = "127.0.0.1", *flags: str) -> None:
-        """A kubelet's part: once the Deployment and what it mounts are there, the webhook runs."""
+    def serve(self, host: str = "127.0.0.1", *flags: str, whole: bool = False) -> None:
+        """A kubelet's part: once the Deployment and what it mounts are there, the webhook runs. ``whole``:
+        its Secret is somebody else's, and holds no key of an authority."""
         deployment = self.admin.wait(self.where("Deployment"))
         pod = deployment["spec"]["template"]["spec"]
         (container,) = pod["containers"]
@@ -163,7 +164,8 @@ class Operated:
                 _write(home, found["data"])
                 arguments = [one.replace(mounts[volume["name"]], str(home)) for one in arguments]
             elif "secret" in volume:
-                assert [one["key"] for one in volume["secret"]["items"]] == ["tls.crt", "tls.key"]
+                items = [one["key"] for one in volume["secret"].get("items", ())]
+                assert items == ([] if whole else ["tls.crt", "tls.key"])
                 self.admin.wait(self.where("Secret", volume["secret"]["secretName"]))
                 self.refresh()
         tls = self._tls

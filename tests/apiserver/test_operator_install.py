@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from tests.apiserver.witness import AWS
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
+from tests.serving.authority import Authority
 
 Json = dict[str, Any]
 
@@ -31,18 +33,23 @@ def installed(stand: Operated, **spec: Any) -> None:
     stand.wait("Available", "True")
 
 
-def test_one_object_is_enough_for_a_pod_to_get_its_identity(stand: Operated, namespace: str) -> None:
-    installed(stand)
+def served(stand: Operated, namespace: str) -> None:
+    """Until a pod gets its identity."""
     body = {
         "metadata": {"name": "p", "annotations": AWS},
         "spec": {"containers": [{"name": "app", "image": "a"}]},
     }
 
-    def served() -> bool:
+    def injected() -> bool:
         pod = stand.admin.create(at("pods", namespace), body, dryRun="All").object
         return "cwii.dev/injected" in pod["metadata"]["annotations"]
 
-    process.wait("a pod with its identity", served, 10)
+    process.wait("a pod with its identity", injected, 10)
+
+
+def test_one_object_is_enough_for_a_pod_to_get_its_identity(stand: Operated, namespace: str) -> None:
+    installed(stand)
+    served(stand, namespace)
 
 
 def versions(stand: Operated) -> dict[str, str]:
@@ -191,6 +198,37 @@ def test_a_registration_becomes_stricter_only_when_somebody_answers(stand: Opera
     stand.wait("Available", "False")
 
     assert policy() == "Fail"  # proven once, and asked for: pods wait
+
+
+def test_a_certificate_of_openshift_is_waited_for_and_trusted(stand: Operated, namespace: str) -> None:
+    stand.ask(certificate={"mode": "service-ca"})
+    stand.start()
+    stand.wait("Progressing", "True", "Waiting")
+    service = stand.admin.wait(stand.where("Service"))
+    asked = service["metadata"]["annotations"]["service.beta.openshift.io/serving-cert-secret-name"]
+    assert asked == f"{stand.name}-tls"
+    # what the service CA operator does: a pair for the Service, and its authority in annotated ConfigMaps
+    authority = Authority("service-ca")
+    leaf = authority.leaf()
+    data = {
+        key: base64.b64encode(value).decode()
+        for key, value in (("tls.crt", leaf.cert), ("tls.key", leaf.key))
+    }
+    secret = {"metadata": {"name": asked}, "type": "kubernetes.io/tls", "data": data}
+    stand.admin.create(at("secrets", stand.name), secret).object  # noqa: B018 - raises
+    where = stand.where("ConfigMap", f"{stand.name}-service-ca")
+    waiting = stand.admin.wait(where)
+    assert waiting["metadata"]["annotations"]["service.beta.openshift.io/inject-cabundle"] == "true"
+    stand.admin.patch(where, {"data": {"service-ca.crt": authority.pem.decode()}}).object  # noqa: B018
+    stand.serve(whole=True)
+    stand.wait("Available", "True")
+    found = stand.get("MutatingWebhookConfiguration")
+    assert found is not None
+    trusted = base64.b64decode(found["webhooks"][0]["clientConfig"]["caBundle"])
+    served(stand, namespace)
+
+    assert trusted == authority.pem
+    assert stand.admin.get(where).object["data"] == {"service-ca.crt": authority.pem.decode()}
 
 
 def test_deletion_unregisters_first_and_removes_ours_only(stand: Operated) -> None:
