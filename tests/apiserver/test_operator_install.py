@@ -193,8 +193,9 @@ def test_a_registration_becomes_stricter_only_when_somebody_answers(stand: Opera
     assert policy() == "Ignore"
     stand.serve()
     stand.wait("Available", "True")
-    process.wait("Fail", lambda: policy() == "Fail")
+    process.wait("Fail", lambda: policy() == "Fail", 20)
     stand.webhook.end()
+    looked(stand)
     stand.wait("Available", "False")
 
     assert policy() == "Fail"  # proven once, and asked for: pods wait

@@ -115,12 +115,12 @@ def _progressing(seen: Seen) -> Condition:
         return no("Progressing", "Paused", "spec.paused: everything is left as it is")
     if seen.waiting:
         return yes("Progressing", "Waiting", seen.waiting)
+    if seen.held:
+        return yes("Progressing", "Proving", f"failurePolicy stays Ignore until it answers: {seen.unproven}")
     if seen.deployment is not None and rolling(seen.deployment):
         return yes("Progressing", "Deploying", "replicas are being rolled out")
     if not seen.registered:
         return yes("Progressing", "Proving", f"not registered before it answers: {seen.unproven}")
-    if seen.held:
-        return yes("Progressing", "Proving", f"failurePolicy stays Ignore until it answers: {seen.unproven}")
     return no("Progressing", "AsExpected")
 
 
