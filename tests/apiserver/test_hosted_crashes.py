@@ -130,20 +130,19 @@ class Crashing:
 @pytest.fixture(scope="module")
 def crashing(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crashing]:
     folder = tmp_path_factory.mktemp("crashing")
-    paths = definitions.install(control_plane, definitions.HYPERSHIFT)
     for one in (crds.hosted_webhook(), crds.webhook()):
         control_plane.admin.apply(path_of(one), one, "test", force=True).object  # noqa: B018 - raises
         control_plane.admin.wait(path_of(one), lambda found: "status" in found)
     tally = Tally()
-    with hosted_stand(control_plane, folder) as stand:
-        management, guest = writes.proxy(control_plane, tally), writes.proxy(stand.guest, tally, tls=True)
-        with management, guest:
-            made = Crashing(stand, tally, management, guest)
-            with Kubelet(stand, folder / "kubelet"):
-                yield made
-    for path in paths:
-        control_plane.admin.delete(path)
-        control_plane.admin.wait_gone(path)
+    with (
+        definitions.installed(control_plane, definitions.HYPERSHIFT),
+        hosted_stand(control_plane, folder) as stand,
+        writes.proxy(control_plane, tally) as management,
+        writes.proxy(stand.guest, tally, tls=True) as guest,
+    ):
+        made = Crashing(stand, tally, management, guest)  # before the Kubelet reads what it writes
+        with Kubelet(stand, folder / "kubelet"):
+            yield made
 
 
 def state(stand: HostedStand) -> Json:

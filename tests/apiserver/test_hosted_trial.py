@@ -20,11 +20,8 @@ from vestibule.apps.operator.hosted import identity
 
 @pytest.fixture(scope="module")
 def kinds(control_plane: ControlPlane) -> Iterator[None]:
-    paths = definitions.install(control_plane, definitions.HYPERSHIFT)
-    yield
-    for path in paths:
-        control_plane.admin.delete(path)
-        control_plane.admin.wait_gone(path)
+    with definitions.installed(control_plane, definitions.HYPERSHIFT):
+        yield
 
 
 @pytest.fixture

@@ -41,12 +41,9 @@ WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 
 @pytest.fixture(scope="module")
 def kinds(control_plane: ControlPlane) -> Iterator[None]:
-    """The real definitions; only those of HyperShift are taken away again, others' tests bring their own."""
-    paths = definitions.install(control_plane, definitions.HYPERSHIFT, *definitions.CERT_MANAGER)
-    yield
-    for path in paths:
-        control_plane.admin.delete(path)
-        control_plane.admin.wait_gone(path)
+    """The real definitions."""
+    with definitions.installed(control_plane, definitions.HYPERSHIFT, *definitions.CERT_MANAGER):
+        yield
 
 
 @pytest.fixture

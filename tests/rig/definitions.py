@@ -5,11 +5,13 @@ The files are fetched once by Go, checked against ``modules/definitions/go.sum``
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,18 @@ def install(plane: ControlPlane, *sources: tuple[str, str]) -> list[str]:
     for path in paths:
         plane.admin.wait(path, _established)
     return paths
+
+
+@contextlib.contextmanager
+def installed(plane: ControlPlane, *sources: tuple[str, str]) -> Iterator[None]:
+    """Definitions, and gone again at the end: who finds a kind there believes that it is in use."""
+    paths = install(plane, *sources)
+    try:
+        yield
+    finally:
+        for path in paths:
+            plane.admin.delete(path)
+            plane.admin.wait_gone(path)
 
 
 def _established(item: Object) -> bool:
