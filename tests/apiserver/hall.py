@@ -225,6 +225,22 @@ class Hall:
 
 
 @contextlib.contextmanager
+def present(plane: ControlPlane, *things: Json) -> Iterator[list[Json]]:
+    """Objects, there for a while, and gone for good when it is over: others may use the same names."""
+    made: list[Json] = []
+    try:
+        for thing in things:
+            made.append(plane.admin.apply(path_of(thing), thing, "somebody", force=True).object)
+        yield made
+    finally:
+        paths = [path_of(thing) for thing in reversed(things)]
+        for path in paths:
+            plane.admin.delete(path)
+        for path in paths:
+            plane.admin.wait_gone(path, 60)
+
+
+@contextlib.contextmanager
 def standing(
     plane: ControlPlane,
     folder: Path,

@@ -4,7 +4,6 @@ purpose is found."""
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import Hall, path_of, standing, wait_called
+from tests.apiserver.hall import Hall, path_of, present, standing, wait_called
 from tests.apiserver.witness import ARN, AWS
 from tests.doctor.issuer import DISCOVERY, KEYS, Issuer, Page
 from tests.migrate import charts
@@ -227,17 +226,6 @@ def test_a_bundle_that_does_not_verify_what_is_served_is_found(hall: Hall, names
     assert f"caBundle of MutatingWebhookConfiguration {hall.name} does not verify it: " in trust["found"]
     assert the(report, "webhook.ca-bundle")["status"] == "ok"
     assert the(report, "webhook.timeout")["status"] == "warn"
-
-
-@contextlib.contextmanager
-def present(plane: ControlPlane, *things: Json) -> Iterator[None]:
-    try:
-        for thing in things:
-            plane.admin.apply(path_of(thing), thing, "doctor", force=True).object  # noqa: B018 - raises
-        yield
-    finally:
-        for thing in reversed(things):
-            plane.admin.delete(path_of(thing))
 
 
 def test_an_installation_is_read_as_it_is_and_nobody_is_there_to_answer(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import path_of
+from tests.apiserver.hall import path_of, present
 from tests.migrate import charts
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
@@ -55,18 +55,9 @@ def azure(control_plane: ControlPlane) -> Iterator[str]:
         {**thing, "metadata": {**thing["metadata"], "namespace": namespace}}
         for thing in charts.azure_workloads()
     ]
-    made: list[str] = []
-    try:
-        for thing in things:
-            path = path_of(thing)
-            control_plane.admin.apply(path, thing, "chart", force=True).object  # noqa: B018 - raises
-            made.append(path)
+    with present(control_plane, *things):  # the registration goes first: it stops labelled pods
         yield namespace
-    finally:
-        # the registration first: it stops labelled pods
-        for path in reversed(made):
-            control_plane.admin.delete(path)
-        control_plane.admin.delete(at("namespaces", name=namespace))
+    control_plane.admin.delete(at("namespaces", name=namespace))
 
 
 def test_the_installation_is_recognised_and_its_settings_are_reproduced(

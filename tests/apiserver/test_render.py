@@ -6,14 +6,13 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.apiserver.hall import path_of
+from tests.apiserver.hall import path_of, present
 from tests.rig.client import Client, at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
@@ -57,18 +56,6 @@ def dry_run(admin: Client, objects: list[Json]) -> dict[str, str]:
     return said
 
 
-@contextlib.contextmanager
-def present(admin: Client, thing: Json) -> Iterator[Json]:
-    """The object, there for a while."""
-    path = path_of(thing)
-    created = admin.apply(path, thing, "somebody", force=True).object
-    try:
-        yield created
-    finally:
-        admin.delete(path)
-        admin.wait_gone(path)
-
-
 @pytest.mark.parametrize("mode", ["better", "strict"])
 def test_everything_that_is_printed_is_taken_as_it_is(
     control_plane: ControlPlane, namespace: str, tmp_path: Path, mode: str
@@ -109,7 +96,7 @@ def test_an_installation_of_ours_is_rendered_again_without_a_word(
     with contextlib.ExitStack() as there:
         for thing in documents(first):
             if thing["kind"] in wide:
-                there.enter_context(present(control_plane.admin, thing))
+                there.enter_context(present(control_plane, thing))
 
         again = render(control_plane.kubeconfig(), file)
 
@@ -127,7 +114,7 @@ def test_what_somebody_else_made_is_never_overwritten(
     labels = {"app.kubernetes.io/managed-by": "Helm"}
     foreign = {"apiVersion": api, "kind": kind, "metadata": {"name": name, "labels": labels}}
 
-    with present(control_plane.admin, foreign):
+    with present(control_plane, foreign):
         result = render(control_plane.kubeconfig(), file)
 
     assert (result.returncode, result.stdout) == (2, "")
@@ -161,7 +148,7 @@ def test_a_namespace_and_a_webhook_that_are_there_already_are_told(
         "webhooks": [hook],
     }
 
-    with present(control_plane.admin, cwii):
+    with present(control_plane, cwii):
         said = warnings(render(control_plane.kubeconfig(), settings(tmp_path, namespace)))
 
     control_plane.admin.delete(at("namespaces", name=namespace))

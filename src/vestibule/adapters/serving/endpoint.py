@@ -14,10 +14,11 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Any
 
 from vestibule import errors
 from vestibule.adapters.serving import answers
+from vestibule.adapters.serving.limits import GRAIN
 from vestibule.adapters.serving.messages import Handler, HttpRequest, HttpResponse
 
 __all__ = ["Overdue", "bounded", "call", "outcome"]
@@ -40,14 +41,10 @@ def call(handler: Handler, request: HttpRequest) -> HttpResponse | Coroutine[Any
     return _answer(TypeError("handler returned neither a response nor a coroutine"), request)
 
 
-_GRAIN: Final = 0.001
-"""The loop's clock counts whole milliseconds, cut off: without one more a handler would end too early."""
-
-
 async def bounded(work: Coroutine[Any, Any, HttpResponse], deadline: float) -> HttpResponse:
     """Await ``work`` until ``deadline`` (``loop.time()``); raises Overdue, or whatever ``work`` raises."""
     try:
-        async with asyncio.timeout_at(deadline + _GRAIN) as limit:
+        async with asyncio.timeout_at(deadline + GRAIN) as limit:
             return await work
     except TimeoutError:
         if limit.expired():

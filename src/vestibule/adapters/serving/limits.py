@@ -6,10 +6,15 @@ Numbers only; they are enforced by ``reader`` (sizes), ``protocol`` (times, runn
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
-__all__ = ["Limits"]
+__all__ = ["GRAIN", "Limits"]
 
+GRAIN: Final = 0.001
+"""Seconds: the loop's clock counts whole milliseconds, cut off; without one more what may still finish would
+be ended too early."""
 _KIB = 1024
 _MIB = 1024 * _KIB
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from vestibule.adapters.serving.limits import Limits
+from vestibule.adapters.serving.limits import GRAIN, Limits
 from vestibule.adapters.serving.messages import Handler, HttpRequest, HttpResponse
 from vestibule.adapters.serving.protocol import Connection
 from vestibule.adapters.serving.service import Service, Stats
@@ -117,7 +117,7 @@ class Server:
         if service.stats.connections:
             service.empty.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(seconds + GRAIN):
                     await service.empty.wait()
 
     def _accept(self, listener: socket.socket, most: int = _ACCEPT_BURST) -> None:
