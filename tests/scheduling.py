@@ -1,9 +1,9 @@
 """Which worker runs which file.
 
 Most files keep a core busy; a few mostly wait, for clocks that the API server or a lease sets. With three
-workers the last one takes those alone, so that they cost no time of the two cores, and ends when there are
-none left. Files stay whole, as do folders whose files share what is dear to start; the longest begin first,
-so that no worker sits with one of them at the end.
+workers the last one begins with those, so that they cost no time of the two cores, and then takes what is
+left. Files stay whole, as do folders whose files share what is dear to start; the longest begin first, so
+that no worker sits with one of them at the end.
 """
 
 from __future__ import annotations
@@ -28,26 +28,34 @@ TOGETHER: Final = ("aro",)
 """Folders whose files run in one worker: two control planes and the manager of Cluster API are theirs."""
 LONGEST: Final = (
     "aro/test_trouble.py",
-    "aro/test_crashes.py",
     "aro/test_lifecycle.py",
+    "aro/test_crashes.py",
     "aro/test_admission.py",
     "aro/test_rights.py",
-    "apiserver/test_operator_crashes.py",
     "apiserver/test_hosted_crashes.py",
-    "image/test_image.py",
-    "chart/test_release.py",
     "apiserver/test_hosted_whole.py",
-    "apiserver/test_operator_faults.py",
-    "gcp/test_faults.py",
-    "chain/test_logins_own.py",
+    "apiserver/test_operator_crashes.py",
+    "chart/test_release.py",
     "chain/test_logins_foreign.py",
-    "oidc/test_rotation.py",
-    "azure/test_lost_answers.py",
-    "azure/test_faults.py",
-    "apiserver/test_rig.py",
-    "apiserver/test_sandbox_change.py",
     "apiserver/test_audit.py",
+    "image/test_image.py",
+    "apiserver/test_sandbox_change.py",
+    "apiserver/test_operator_install.py",
+    "apiserver/test_rig.py",
+    "gcp/test_faults.py",
+    "azure/test_faults.py",
+    "apiserver/test_operator_rotation.py",
     "apiserver/test_hosted_operator.py",
+    "apiserver/test_hosted_guest.py",
+    "oidc/test_cluster.py",
+    "chain/test_logins_own.py",
+    "azure/test_lost_answers.py",
+    "apiserver/test_rights.py",
+    "process/test_standin.py",
+    "oidc/test_cli.py",
+    "apiserver/test_operator_faults.py",
+    "apiserver/test_sandbox_neighbours.py",
+    "apiserver/test_hosted_trial.py",
 )
 """Files that take longest, the longest first."""
 _ON_PLANES: Final = ("apiserver", "aro", "chart")
@@ -70,7 +78,7 @@ def waits(scope: str) -> bool:
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist says nothing of its types
-    """Whole files, some folders; the third worker takes those that wait."""
+    """Whole files, some folders; the third worker begins with those that wait."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = str(super()._split_scope(nodeid))
@@ -80,12 +88,6 @@ class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist says nothin
     def _assign_work_unit(self, node: WorkerController) -> None:
         self.workqueue.move_to_end(self._next(node), last=False)
         super()._assign_work_unit(node)
-
-    def _reschedule(self, node: WorkerController) -> None:
-        if self._patient(node) and self.workqueue and not any(map(waits, self.workqueue)):
-            node.shutdown()
-            return
-        super()._reschedule(node)
 
     def _next(self, node: WorkerController) -> str:
         """The first file of the sort that is this worker's; the first of all when there is none."""

@@ -197,9 +197,11 @@ def test_a_peer_that_does_not_confirm_the_close_does_not_hold_up_the_drain(serve
 
 
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "TLS"])
+@pytest.mark.parametrize("attempt", range(10))
 def test_sockets_accepted_in_the_moment_of_the_cut_are_closed(
-    serve: Serve, holder: TlsHolder, encrypted: bool
+    serve: Serve, holder: TlsHolder, encrypted: bool, attempt: int
 ) -> None:
+    """Several times: each time the cut comes at another moment of some handshake."""
     live = serve(tls=holder if encrypted else None)
     blocked, connected = threading.Event(), threading.Event()
 

@@ -31,7 +31,7 @@ class Connection(asyncio.Protocol):
     """The protocol of one accepted socket, made when its handshake is done or not needed."""
 
     __slots__ = (
-        "__weakref__", "_blocked", "_half_closed", "_held", "_out", "_queued", "_reader", "_service",
+        "__weakref__", "_blocked", "_gone", "_half_closed", "_held", "_out", "_queued", "_reader", "_service",
         "_surplus", "_task", "_timed", "_transport", "due",
     )  # fmt: skip
 
@@ -46,6 +46,7 @@ class Connection(asyncio.Protocol):
         self._timed = 0  # request and stage `due` was set for
         self._queued = False  # waits for its turn to be answered
         self._out = b""  # answers not yet given to the transport
+        self._gone = False  # counted out
         self.due = 0.0
         """``loop.time()`` at which the peer is too late with what we wait for; no matter while a handler
         runs."""
@@ -96,13 +97,17 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         service = self._service
         service.connections.discard(self)
+        if self._gone:
+            return  # told twice, see ``drop``
+        self._gone = True
         self._hold(0)
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
         self._reader.discard()
         self._out = b""
-        del self._transport
+        if self.made:
+            del self._transport
         service.leave()
 
     # what the server calls
@@ -143,6 +148,14 @@ class Connection(asyncio.Protocol):
             self.due = last_active + _RETIRE_SECONDS
             if self.due <= self._service.loop.time():
                 self.expire()
+
+    def drop(self) -> None:
+        """Count the socket out whose handshake failed or was cancelled.
+
+        A loop that is cancelled between making a connection and saying so closes it, and some never call
+        ``connection_lost``.
+        """
+        self.connection_lost(None)
 
     def abort(self) -> None:
         """Close without any wait; a running handler is cancelled."""

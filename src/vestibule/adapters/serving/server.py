@@ -171,9 +171,9 @@ class Server:
     def _admitted(self, connection: Connection, peer: socket.socket, task: asyncio.Task[None]) -> None:
         """Count a socket out that became no connection; ``_admit`` cannot, it may be cancelled unstarted."""
         self._handshakes.discard(task)
-        if not connection.made:
+        if task.cancelled() or not connection.made:
             peer.close()
-            self._service.leave()
+            connection.drop()
 
     def _tick(self) -> None:
         """Measure how late we are, and cut off who is too slow."""
