@@ -124,7 +124,8 @@ def test_a_vault_that_nobody_declares_is_told() -> None:
 
     found = list(family.mismatches(family.families(every.values())[0], every.values()))
 
-    assert any("names vault 'other'" in one.text and one.error for one in found)
+    (told,) = (one for one in found if "names vault 'other'" in one.text)
+    assert (told.path, told.error) == (f"spec.resources[0].{path}", True)
 
 
 def test_init_writes_what_validate_takes_and_never_overwrites(tmp_path: Path) -> None:

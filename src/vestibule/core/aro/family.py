@@ -154,7 +154,15 @@ def _vault(family: Family) -> Iterator[Mismatch]:
     ]
     if said.vault not in vaults:
         text = f"names vault {said.vault!r}; the AROCluster declares {', '.join(vaults) or 'none'}"
-        yield Mismatch(plane, f"{keys.KMS}.vaultName", text)
+        yield Mismatch(plane, _inside(plane, hcp, f"{keys.KMS}.vaultName"), text)
+
+
+def _inside(owner: Object, resource: Object | None, path: str) -> str:
+    """The path of a value of an embedded resource, in the object that carries it."""
+    listed = (owner.get("spec") or {}).get("resources") or []
+    return next(
+        (f"spec.resources[{number}].{path}" for number, one in enumerate(listed) if one == resource), path
+    )
 
 
 def _identity(family: Family, objects: list[Object]) -> Iterator[Mismatch]:
@@ -178,7 +186,7 @@ def _pool(family: Family, pool: Pool) -> Iterator[Mismatch]:
         owner = embedded.value(one, "spec.owner.name")
         if hcp is not None and owner is not None and owner != hcp["metadata"]["name"]:
             text = f"is {owner!r}, want {hcp['metadata']['name']!r}, the HcpOpenShiftCluster"
-            yield Mismatch(pool.aro, f"{embedded.identity(one)} spec.owner.name", text)
+            yield Mismatch(pool.aro, _inside(pool.aro, one, "spec.owner.name"), text)
         yield from _versions(hcp, pool.aro, one)
 
 
@@ -189,10 +197,10 @@ def _versions(hcp: Object | None, owner: Object, one: Object) -> Iterator[Mismat
         return
     if below > above:
         text = f"is {embedded.value(one, path)!r}, newer than the cluster's {embedded.value(hcp, path)!r}"
-        yield Mismatch(owner, f"{embedded.identity(one)} {path}", text)
+        yield Mismatch(owner, _inside(owner, one, path), text)
     elif above[0] != below[0] or above[1] - below[1] > 2:
         text = f"is {embedded.value(one, path)!r}, more than two minor versions behind the cluster"
-        yield Mismatch(owner, f"{embedded.identity(one)} {path}", text)
+        yield Mismatch(owner, _inside(owner, one, path), text)
 
 
 def _version(text: Any) -> tuple[int, int] | None:
