@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import threading
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -82,6 +83,9 @@ class AsoDouble:
         self._policies: dict[str, str] = {}
         self._flips: dict[str, int] = {}
         """How often a policy went to ``skip`` or back: no other annotation makes the real one look."""
+        self._alone: defaultdict[tuple[str, str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._given: dict[str, str] = {}
+        """What a kubeconfig was written for, by uid of its cluster."""
         self._orders: dict[str, Failure | None] = {}
         self._stuck: set[str] = set()
         self.deleted: list[str] = []
@@ -185,13 +189,15 @@ class AsoDouble:
     async def _work(self) -> None:
         while True:
             kind, namespace, name = await self._queue.get()
-            found = self._followers[kind.kind].store.get(namespace, name)
-            if found is None:
-                continue
-            try:
-                await self._look(kind, found.object)
-            except Exception as error:  # noqa: BLE001 - told at the end
-                self.broken.append(error)
+            # as the real one, which never looks at an object twice at a time
+            async with self._alone[kind.kind, namespace, name]:
+                found = self._followers[kind.kind].store.get(namespace, name)
+                if found is None:
+                    continue
+                try:
+                    await self._look(kind, found.object)
+                except Exception as error:  # noqa: BLE001 - told at the end
+                    self.broken.append(error)
 
     # ── one object ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -267,10 +273,11 @@ class AsoDouble:
         wanted = (obj["spec"].get("operatorSpec") or {}).get("secrets", {}).get("adminCredentials")
         if not wanted:
             return
-        ready = _ready(obj)
-        seen = (obj.get("status") or {}).get("seen")
-        if ready and seen == self._asked(obj):
+        asked = self._asked(obj)
+        known = _ready(obj) and (obj.get("status") or {}).get("seen") == asked
+        if known or self._given.get(meta["uid"]) == asked:  # our own status may not be back yet
             return
+        self._given[meta["uid"]] = asked
         content = self._credentials(meta["namespace"], meta["name"])
         reference = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": meta["name"]}
         secret = {
@@ -306,6 +313,8 @@ class AsoDouble:
 
     async def _status(self, kind: AsoKind, obj: Json, failure: Failure | None) -> None:
         meta = obj["metadata"]
+        if failure is not None:
+            self._given.pop(meta["uid"], None)
         before = obj.get("status") or {}
         condition: Json = {
             "type": "Ready",
