@@ -281,7 +281,7 @@ def test_the_kubeconfig_is_copied_and_never_weakened(
     cluster.delete()
     cluster.gone()
     for name in ("from-azure", f"{cluster.name}-kubeconfig"):
-        # the garbage collector looks for new kinds every 30 s, and follows no owner whose kind it does not know
+        # the garbage collector looks for new kinds every 30 s, and until then follows no owner of theirs
         stand.admin.wait_gone(manifests.path("Secret", cluster.namespace, name), 75)
 
 
