@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,10 @@ def operator(control_plane: ControlPlane, kinds: None, tmp_path: Path) -> Iterat
 def stand(control_plane: ControlPlane, operator: Operated, tmp_path: Path) -> Iterator[HostedStand]:
     with hosted_stand(control_plane, tmp_path / "hosted") as made:
         yield made
+
+
+def policies(registration: dict[str, Any]) -> set[str]:
+    return {one["failurePolicy"] for one in registration["webhooks"]}
 
 
 def tried(plane: ControlPlane) -> int:
@@ -70,15 +75,17 @@ def test_a_webhook_in_the_guest_is_verified_by_a_pod_that_is_tried_there(
     guest.apiserver.kill()
     guest.apiserver.start()
     running = operator.start("--hosted")
-    stand.ask(attach="in-guest")
+    stand.ask(attach="in-guest", failurePolicy="Fail")
     stand.wait("Verified", "False", 60)
-    assert stand.condition("Verified")["message"].endswith("came back without identity")
+    why = "came back without identity; failurePolicy stays Ignore until it answers"
+    process.wait("it to wait", lambda: stand.condition("Verified")["message"].endswith(why), 30)
     assert stand.condition("Available")["reason"] == "NotProven"
 
     namespace = identity.GUEST_NAMESPACE
     registration = at(
         "mutatingwebhookconfigurations", name="vestibule", api="admissionregistration.k8s.io/v1"
     )
+    assert policies(guest.admin.get(registration).object) == {"Ignore"}
     with pod(guest, namespace, "vestibule", tmp_path / "pod") as replica:
         replica.start(
             *("--addr", f"{replica.address}:{replica.port}", "--metrics-addr", f"127.0.0.1:{replica.plain}")
@@ -88,6 +95,7 @@ def test_a_webhook_in_the_guest_is_verified_by_a_pod_that_is_tried_there(
         stand.wait("Verified", "True", 60)
         assert stand.condition("Verified")["reason"] == "Served"
         assert stand.condition("Available")["reason"] == "Serving"
+        guest.admin.wait(registration, lambda one: policies(one) == {"Fail"})
 
         # what is proven is not tried at every look; the registration may have changed during the first
         look(stand, running)

@@ -38,6 +38,15 @@ class Around(NamedTuple):
     """In the guest, what we made."""
 
 
+class Placed(NamedTuple):
+    """What came of it."""
+
+    unproven: str
+    """Why the webhook cannot be said to answer; empty when it does, or when only a trial can tell."""
+    held: bool
+    """Whether ``Ignore`` is registered for the time being, though ``Fail`` is asked for."""
+
+
 class Placing:
     """Writes for one management cluster and its guests. All of it raises as the pen does, and Foreign."""
 
@@ -46,8 +55,10 @@ class Placing:
         self._applier = applier
         self._now = now
 
-    async def apply(self, owner: str, around: Around, guest: Guest, made: Plan, places: list[Replica]) -> str:
-        """Both clusters, in order; why the webhook cannot be said to answer, empty when it does."""
+    async def apply(
+        self, owner: str, around: Around, guest: Guest, made: Plan, places: list[Replica], *, tried: bool
+    ) -> Placed:
+        """Both clusters, in order; ``tried``: nothing that only a trial can prove is left to be proven."""
         target, beside, known, inside = around
         things = [Wanted(kindtable.of(one), one) for one in made.guest]
         rest = [one for one in things if one.kind is not kinds.MUTATING]
@@ -66,16 +77,18 @@ class Placing:
             unproven = await roundtrip.problem(places, path, [made.bundle])
         # what is registered is kept in step, whether it answers or not, but not made stricter meanwhile
         last = [one for one in things if one.kind is kinds.MUTATING and (not unproven or one.place in inside)]
-        if unproven:
-            held = [leniency.held(one.object, inside[one.place]) for one in last]
-            last = [Wanted(kinds.MUTATING, one.registration) for one in held]
-            if any(one.back for one in held):
-                unproven = f"{unproven}; failurePolicy stays Ignore until it answers"
+        held = False
+        if unproven or not tried:
+            lenient = [leniency.held(one.object, inside.get(one.place) or {}) for one in last]
+            last = [Wanted(kinds.MUTATING, one.registration) for one in lenient]
+            held = any(one.back for one in lenient)
         for one in last:
             await guest.applier.apply(one, owner, inside)
         await guest.applier.prune(inside, [*rest, *last])
         await self._applier.prune(known, wanted)
-        return unproven
+        if unproven and held:
+            unproven = f"{unproven}; {leniency.WAITS}"
+        return Placed(unproven, held)
 
     async def _credential(
         self,

@@ -38,7 +38,7 @@ from vestibule.apps.operator.hosted.surroundings import Surroundings
 from vestibule.apps.operator.hosted.target import Target
 from vestibule.apps.operator.hosted.trial import Trials
 from vestibule.apps.operator.hosted.trust import Standing
-from vestibule.apps.operator.runtime import difference, finalizers, roundtrip, statuses
+from vestibule.apps.operator.runtime import difference, finalizers, leniency, roundtrip, statuses
 from vestibule.apps.operator.runtime.apply import Applier
 from vestibule.apps.operator.runtime.events import Events
 from vestibule.apps.operator.runtime.pen import Deposed, Fence, Pen
@@ -169,21 +169,26 @@ class Reconciler:
             return await self._report(found, status.refused(made.choice, made.notes), result)
         inside = await removal.found(guest.applier, owner, ours, whole=made.choice.way == "in-guest")
         around = Around(target, beside, known, inside)
-        unproven = await self._placing.apply(owner, around, guest, made, places)
+        others = [one for one in registered if one not in ours]
+        called = made.choice.way == "deployment"
+        settled = called or self._trials.settled(key, spec.program, ours, others)
+        unproven, held = await self._placing.apply(owner, around, guest, made, places, tried=settled)
         tried = trial.NOT_ASKED
-        if made.choice.way != "deployment":
-            others = [one for one in registered if one not in ours]
+        if not called:
             tried = await self._trials.outcome(key, guest.client, spec.program, ours, others)
             unproven = tried.message if tried.status == "False" else ""
+            unproven += f"; {leniency.WAITS}" if unproven and held else ""
         told = status.attached(made.choice, made.notes, unproven, made.step, tried)
-        return await self._report(found, told, self._next(found, made, unproven))
+        return await self._report(found, told, self._next(found, made, unproven, held=held))
 
-    def _next(self, found: Object, made: Plan, unproven: str) -> Result:
+    def _next(self, found: Object, made: Plan, unproven: str, *, held: bool) -> Result:
         """When to look again."""
         if unproven:
             before = conditions.find((found.get("status") or {}).get("conditions"), "Verified")
             waited = conditions.since(before, self._parts.now()) if before else 0.0
             return Again(min(max(waited / 4, _SOON), _LATEST), "NotProven")
+        if held:
+            return Again(_SOON, "Proven")
         if made.step != "none" and made.choice.way == "deployment":
             return Again(_SOON, "Rotating")
         return Done()

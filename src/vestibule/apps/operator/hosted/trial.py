@@ -96,6 +96,11 @@ class Trials:
         fresh = kept is not None and kept.versions == _versions(ours) and self._clock() < kept.until
         return kept.trial if kept is not None and fresh else None
 
+    def settled(self, key: str, program: str, ours: Sequence[Object], others: Sequence[Object]) -> bool:
+        """Whether a trial has told, or could tell nothing: then nobody need wait for one."""
+        known = self.known(key, ours)
+        return bool(obstacle(program, ours, others)) or (known is not None and known.status != "False")
+
     def note(self, key: str, ours: Sequence[Object], trial: Trial) -> None:
         """What a trial came to."""
         self._by_key[key] = _Kept(_versions(ours), self._clock() + _KEPT[trial.status], trial)

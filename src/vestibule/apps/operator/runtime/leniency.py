@@ -7,9 +7,10 @@ with ``Fail`` stays so, since it was proven once and its owner wants pods to wai
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 Object = dict[str, Any]
+WAITS: Final = "failurePolicy stays Ignore until it answers"
 
 
 class Held(NamedTuple):

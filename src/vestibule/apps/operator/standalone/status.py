@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from vestibule import errors
+from vestibule.apps.operator.runtime import leniency
 from vestibule.core.kinds import conditions as conditions_
 from vestibule.core.kinds.conditions import Condition, no, yes
 from vestibule.core.native.neighbours import Neighbour
@@ -116,7 +117,7 @@ def _progressing(seen: Seen) -> Condition:
     if seen.waiting:
         return yes("Progressing", "Waiting", seen.waiting)
     if seen.held:
-        return yes("Progressing", "Proving", f"failurePolicy stays Ignore until it answers: {seen.unproven}")
+        return yes("Progressing", "Proving", f"{leniency.WAITS}: {seen.unproven}")
     if seen.deployment is not None and rolling(seen.deployment):
         return yes("Progressing", "Deploying", "replicas are being rolled out")
     if not seen.registered:
