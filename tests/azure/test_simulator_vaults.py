@@ -85,6 +85,19 @@ def test_no_key_is_made_where_there_is_no_vault(keys: VaultKeys) -> None:
     assert caught.value.status in (403, 404)
 
 
+def test_a_key_whose_making_is_not_answered_gets_no_second_version(simulator: Simulated) -> None:
+    vaulted(simulator)
+    granted(simulator, builtin.CRYPTO_OFFICER)
+    simulator.fault(on="POST *.vault/keys/etcd/create", mode="after", status=503, code="ServerBusy")
+    keys = OwnKeys(simulator.credential(), simulator.cloud)
+    with pytest.raises(CloudFault, match="making the key in the vault"):
+        keys.version("g", "kv1", "etcd")
+    keys.version("g", "kv1", "etcd")
+
+    made = [one for one in simulator.calls if one["path"].endswith("/etcd/create")]
+    assert len([one for one in made if one["status"] != 401]) == 1
+
+
 def test_the_vault_is_not_asked_while_the_manager_answers(simulator: Simulated) -> None:
     vaulted(simulator)
     keys = vaultkeys.either(simulator.credential(), simulator.settings.subscription, simulator.cloud)

@@ -30,7 +30,7 @@ class Endpoints(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     public_address: str = ""
     """Where they are fetched back for a comparison; ``{account}`` is replaced."""
     vault_suffix: str = "vault.azure.net"
-    """Behind ``<vault>.``; a token for a vault is asked for at this name, too."""
+    """Behind ``<vault>.``; the vault itself says whom to ask for a token."""
     vault_address: str = ""
     """Where vaults are when that is not ``https://<vault>.<suffix>``; ``{vault}`` is replaced."""
     known: bool = False

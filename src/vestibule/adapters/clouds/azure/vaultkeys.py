@@ -99,7 +99,8 @@ class ManagedKeys:
 
 
 class OwnKeys:
-    """In the vault itself. There, to make a key that exists is a new version of it: it is read first."""
+    """In the vault itself. There, to make a key that exists is a new version of it: so it is read first, and
+    what may have been done is not asked for again before the next reading."""
 
     def __init__(self, credential: TokenCredential, cloud: Endpoints) -> None:
         self._credential, self._cloud = credential, cloud
@@ -117,10 +118,10 @@ class OwnKeys:
     @told
     def _made(self, vault: str, key: str) -> KeyVersion:
         """Making the key in the vault."""
-        with self._client(vault) as client:
+        with self._client(vault, retry_total=0) as client:
             return _own(client.create_rsa_key(key, size=_SIZE))
 
-    def _client(self, vault: str) -> Any:
+    def _client(self, vault: str, **more: Any) -> Any:
         from azure.keyvault.keys import KeyClient
 
         return KeyClient(
@@ -128,7 +129,7 @@ class OwnKeys:
             self._credential,
             # the SDK compares the vault's word on whom to ask with its address; elsewhere the two differ
             verify_challenge_resource=self._cloud.known,
-            **_PATIENCE,
+            **{**_PATIENCE, **more},
         )
 
 

@@ -86,8 +86,6 @@ class Placing:
             await guest.applier.apply(one, owner, inside)
         await guest.applier.prune(inside, [*rest, *last])
         await self._applier.prune(known, wanted)
-        if unproven and held:
-            unproven = f"{unproven}; {leniency.WAITS}"
         return Placed(unproven, held)
 
     async def _credential(

@@ -177,7 +177,8 @@ class Reconciler:
         if not called:
             tried = await self._trials.outcome(key, guest.client, spec.program, ours, others)
             unproven = tried.message if tried.status == "False" else ""
-            unproven += f"; {leniency.WAITS}" if unproven and held else ""
+        if unproven and held:
+            unproven = f"{unproven}; {leniency.WAITS}"
         told = status.attached(made.choice, made.notes, unproven, made.step, tried)
         return await self._report(found, told, self._next(found, made, unproven, held=held))
 
