@@ -4,8 +4,8 @@ Each repetition times `batches` batches of a shape and keeps the best: the one t
 The median over the repetitions is told. Shapes take turns, so a slow moment of the machine does not hit
 one of them alone.
 
-Pods of one workload are alike, and their verdict is remembered for a moment; so two shapes are told a second
-time with pods each of which is the first of its workload, by a handler that has seen none of them.
+Two shapes are measured a second time with pods each of which is the first of its workload, by a handler that
+has served none of them.
 """
 
 from __future__ import annotations

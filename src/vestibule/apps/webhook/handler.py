@@ -14,13 +14,12 @@ from typing import Any, Protocol
 
 from vestibule import errors
 from vestibule.adapters.cluster import gather
-from vestibule.adapters.cluster.ports import Reader, WatchedCache, Writer
+from vestibule.adapters.cluster.ports import Cache, Reader, Writer
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse
 from vestibule.core.admission import review as reviews
 from vestibule.core.admission.review import Pod, Review
 from vestibule.core.admission.verdict import Verdict
 from vestibule.core.mutation import needs, pipeline
-from vestibule.core.mutation.alike import Alike
 from vestibule.core.mutation.facts import Unread
 from vestibule.core.mutation.policy import Policy
 
@@ -43,15 +42,13 @@ class Handler:
     def __init__(
         self,
         policy: Callable[[], Policy],
-        cache: WatchedCache,
+        cache: Cache,
         reader: Reader,
         writer: Writer | None,
         observer: Observer,
     ) -> None:
         self._policy = policy
         self._cache = cache
-        self._alike = Alike()
-        cache.subscribe(lambda _: self._alike.clear())
         self._reader = reader
         self._writer = writer
         self._observer = observer
@@ -80,9 +77,6 @@ class Handler:
         policy = self._policy()
         review = reviews.decode(body)
         request = review.request
-        verdict = self._alike.get(request, policy, started)
-        if verdict is not None:
-            return self._encode(review, verdict, policy, started)
         verdict = pipeline.early(request, policy)
         if verdict is None:
             pod = request.object
@@ -94,8 +88,6 @@ class Handler:
             verdict = pipeline.decide(request, facts, policy, body)
             if verdict.effects and not request.dry_run:
                 return self._write(review, verdict, policy, started)
-            if facts.whole:
-                self._alike.put(request, pod, policy, started, verdict)
         return self._encode(review, verdict, policy, started)
 
     async def _on_miss(self, review: Review, pod: Pod, policy: Policy, started: float, body: bytes) -> bytes:

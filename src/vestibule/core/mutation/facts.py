@@ -191,8 +191,6 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     """Those of the levels, in the same order: what a decision is remembered by."""
     account_level: int = -1
     """Which of the levels is the ServiceAccount; -1 when there is none."""
-    whole: bool = False
-    """Whether ServiceAccount and namespace exist."""
     notes: tuple[str, ...] = ()
     """What the walk met and passed over: an owner whose uid differs."""
 

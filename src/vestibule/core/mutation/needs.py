@@ -67,6 +67,5 @@ def collect(request: Request, pod: Pod, rules: Rules, read: Read) -> Facts:
         tuple(levels),
         tuple(said),
         account_level,
-        service_account is not None and (found is not None or not rules.namespaces),
         notes,
     )

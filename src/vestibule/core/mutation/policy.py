@@ -87,8 +87,6 @@ class Policy:
         self.dialects = tuple(_DIALECTS[name](settings, self.rules) for name in settings.vocabularies)
         self._plain = settings.vocabularies == ("cwii",) and not self.central
         self._by_pod = settings.azwi.layout != "1.5" or bool(settings.eks.container_credentials.identities)
-        self.shared = self.sandbox is None and not self._by_pod
-        """Whether pods that are alike but for their names always get the same verdict."""
         self.prepare = functools.lru_cache(_REMEMBERED)(self._prepare)
         self.unasked = self._unasked()
         """The verdict over every pod that nobody says anything about; None where it depends on the pod."""
