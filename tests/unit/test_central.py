@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.vectors import case
+from vestibule import errors
 from vestibule.core.kinds import config, identitypolicy
 
 ROLE = "arn:aws:iam::{account}:role/{namespace}-{serviceaccount}"
@@ -124,11 +125,11 @@ def test_what_a_policy_allows_passes() -> None:
     assert env(answer)["AWS_ROLE_ARN"] == "arn:aws:iam::123456789012:role/team-a-app"
 
 
-def test_a_broken_policy_is_left_out_and_told_and_the_others_work() -> None:
+def test_every_problem_of_every_policy_is_reported_and_the_good_ones_work() -> None:
     broken: list[Any] = [
-        {**MAP, "name": "a", "match": {"namespaces": ["Team A"]}},
-        {**MAP, "name": "b", "variables": {}},
-        {"name": "c", "identity": {}},
+        {**MAP, "name": "a", "match": {"namespaces": ["Team A", "Team-*"]}, "locked": "yes"},
+        {**MAP, "name": "b", "variables": {"acount": "1"}},
+        {"name": "c", "identity": {}, "limits": {"clouds": ["azure"], "aws": {"roleArn": ["*"]}}},
         "no policy at all",
     ]
 
@@ -136,11 +137,25 @@ def test_a_broken_policy_is_left_out_and_told_and_the_others_work() -> None:
 
     assert [policy.name for policy in loaded.policies] == ["teams"]
     assert [str(problem) for problem in loaded.problems] == [
-        "policies[0]: match.namespaces: holds 'Team A', want names in which * may stand",
-        "policies[1]: identities.aws.role_arn: has {account}, want one of namespace, serviceaccount "
-        "(variables may add to them)",
-        "policies[2]: Object contains unknown field `identity`",
-        "policies[3]: Expected `object`, got `str`",
-        "IdentityPolicy d: priority: Expected `int`, got `str`",
+        "policies[0]: locked: is 'yes', want true or false",
+        "policies[0]: match.namespaces[0]: is 'Team A', want a name in which * may stand",
+        "policies[0]: match.namespaces[1]: is 'Team-*', want a name in which * may stand; "
+        "did you mean 'team-*'?",
+        "policies[1]: identities.aws.roleArn: has {account}, want one of acount, namespace, serviceaccount "
+        "(variables may add to them); did you mean acount?",
+        "policies[2]: identity: is no known field; did you mean identities?",
+        "policies[2]: limits.clouds[0]: is 'azure', want aws or az or gcp",
+        "policies[2]: limits.aws.roleArn: is no known field; did you mean roleArns?",
+        "policies[3]: is 'no policy at all', want an object",
+        "IdentityPolicy d: priority: is 'high', want a whole number",
     ]
-    assert env(ask(*broken, MAP))["AWS_ROLE_ARN"] == "arn:aws:iam::123456789012:role/team-a-app"
+
+
+def test_settings_with_a_broken_policy_are_not_loaded() -> None:
+    with pytest.raises(errors.InvalidSettings) as caught:
+        config.parse({"policies": [MAP, {**MAP, "limit": {}, "locked": 1}]}, "settings.yaml")
+
+    assert [str(problem) for problem in caught.value.problems] == [
+        "settings.yaml: policies[1].limit: is no known field; did you mean limits?",
+        "settings.yaml: policies[1].locked: is 1, want true or false",
+    ]

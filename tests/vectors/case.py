@@ -16,7 +16,7 @@ from vestibule.core.admission import apply
 from vestibule.core.admission.review import Review
 from vestibule.core.admission.verdict import Verdict
 from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import compile_policy
+from vestibule.core.mutation.policy import Policy, compile_policy
 
 Json = dict[str, Any]
 
@@ -83,8 +83,12 @@ async def _await(answer: Any) -> HttpResponse:
 
 def handler_of(cluster: MemoryCluster, settings: config.Settings) -> tuple[Handler, Recorder]:
     """The handler as the process has it, and what it reports."""
+    return handler_with(cluster, compile_policy(settings))
+
+
+def handler_with(cluster: MemoryCluster, policy: Policy) -> tuple[Handler, Recorder]:
+    """The handler with a policy that was compiled already."""
     recorder = Recorder()
-    policy = compile_policy(settings)
     return Handler(lambda: policy, cluster, cluster, cluster, recorder), recorder
 
 

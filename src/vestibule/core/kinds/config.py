@@ -16,6 +16,7 @@ from vestibule import errors
 from vestibule.core.kinds import settingchecks
 from vestibule.core.kinds.azwi import Azwi
 from vestibule.core.kinds.eks import Eks
+from vestibule.core.kinds.podlimits import PodLimits
 from vestibule.core.kinds.section import Section
 from vestibule.core.kinds.vocabulary import Vocabulary
 from vestibule.core.kinds.wif import Wif
@@ -255,8 +256,8 @@ class Settings(Section, frozen=True):
     """Read the IdentityPolicy objects of the cluster too, and install their kind."""
     policies: tuple[Any, ...] = ()
     """IdentityPolicies: identities and limits for many accounts at once, each with ``name``, ``match``,
-    ``identities``, ``limits``, ``locked``, ``priority`` and ``variables``. One that is broken is left out and
-    told."""
+    ``identities``, ``limits``, ``locked``, ``priority`` and ``variables``. Settings with one that cannot be understood are
+    refused."""
     exclude: Exclude = Exclude()
     """Pods that are never touched."""
     gcp: Gcp = Gcp()
@@ -273,6 +274,8 @@ class Settings(Section, frozen=True):
     """The GCP workload identity federation webhook and GKE, where ``vocabularies`` names them."""
     sandbox: Sandbox = Sandbox()
     """Kata and confidential containers."""
+    pod_limits: PodLimits = PodLimits()
+    """Caps that keep one pod from costing more than its share."""
     verify: Verify = Verify()
     """The verify container."""
     webhook: Webhook = Webhook()

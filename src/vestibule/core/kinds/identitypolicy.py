@@ -1,20 +1,21 @@
 """``IdentityPolicy``: what an administrator says about many ServiceAccounts at once.
 
 A policy maps namespaces and accounts to identities without a word in any workload, and limits what those may
-ask for. It stands in the cluster as an object of its own kind, or in the settings file. One that is broken is
-left out and told; it never takes the others or the webhook down with it.
+ask for. It stands in the cluster as an object of its own kind, or in the settings file. One that cannot be
+understood is never ignored: settings with such a policy are not loaded, and an object of the cluster refuses
+identities in its scope until it is repaired. It takes neither the other policies nor the webhook down.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from vestibule import errors
-from vestibule.core.kinds import selectors
+from vestibule.core.kinds import selectors, structure
 from vestibule.core.kinds.section import Section
 
 GROUP: Final = "vestibule.dev"
@@ -94,10 +95,13 @@ class GcpLimits(Section, frozen=True):
     audiences: tuple[str, ...] = ()
 
 
+Cloud = Literal["aws", "az", "gcp"]
+
+
 class Limits(Section, frozen=True):
     """What the accounts may ask for, wherever they ask; a pod that asks for more is refused."""
 
-    clouds: tuple[str, ...] = ("aws", "az", "gcp")
+    clouds: tuple[Cloud, ...] = ("aws", "az", "gcp")
     """Clouds that may be asked for at all."""
     aws: AwsLimits = AwsLimits()
     az: AzureLimits = AzureLimits()
@@ -134,76 +138,160 @@ class IdentityPolicy(Section, frozen=True):
 
 def parse(data: Any, place: str) -> IdentityPolicy:
     """A policy from decoded data; raises InvalidInput with every problem."""
-    try:
+    found = [errors.Problem(place, field, text) for field, text in structure.problems(data, IdentityPolicy)]
+    if isinstance(data, Mapping):
+        found += [errors.Problem(place, field, text) for field, text in _grammar(data)]
+    if not found:
         policy = msgspec.convert(data, IdentityPolicy)
-    except msgspec.ValidationError as error:
-        text, _, path = str(error).partition(" - at `")
-        raise errors.InvalidInput(
-            errors.Problem(place, path.rstrip("`").removeprefix("$").lstrip("."), text)
-        ) from error
-    found = [errors.Problem(place, field, text) for field, text in _problems(policy)]
-    if found:
-        raise errors.InvalidInput(*found)
-    return policy
+        found = [errors.Problem(place, field, text) for field, text in _contradictions(policy)]
+        if not found:
+            return policy
+    raise errors.InvalidInput(*found)
 
 
 def of_object(obj: Mapping[str, Any]) -> IdentityPolicy:
     """A policy from an object of the kind; raises InvalidInput with every problem."""
+    return parse(_data(obj), f"{KIND} {_name(obj)}")
+
+
+def _name(obj: Mapping[str, Any]) -> str:
     meta = obj.get("metadata")
-    name = str(meta.get("name", "")) if isinstance(meta, Mapping) else ""
+    return str(meta.get("name", "")) if isinstance(meta, Mapping) else ""
+
+
+def _data(obj: Mapping[str, Any]) -> dict[str, Any]:
     spec = obj.get("spec")
-    data = {**spec, "name": name} if isinstance(spec, Mapping) else {"name": name}
-    return parse(data, f"{KIND} {name}")
+    if spec is None or isinstance(spec, Mapping):
+        return {**(spec or {}), "name": _name(obj)}
+    return {"spec": spec, "name": _name(obj)}
 
 
-def _problems(policy: IdentityPolicy) -> Iterator[tuple[str, str]]:
-    for field, globs in (
-        ("match.namespaces", policy.match.namespaces),
-        ("match.serviceAccounts", policy.match.service_accounts),
-    ):
-        for glob in globs:
+_TEMPLATE: Final = r"(?:[%s]|\{[A-Za-z0-9_-]+\})+"
+_GRAPHIC_TEMPLATE: Final = re.compile(_TEMPLATE % r"!#%&()*+,\-./0-9:;<=>?@A-Z\[\]^_a-z|~")
+VALUE_PATTERN: Final = r"^[!-~]*$"
+"""What a value of an identity or a glob over such values may hold: printable, no blanks."""
+_GRAPHIC: Final = re.compile(r"[!-~]+")
+
+
+def _grammar(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Texts that are none of their kind, wherever the structure lets them be found."""
+    for field in ("namespaces", "serviceAccounts"):
+        for index, glob in enumerate(_strings(data, "match", field)):
             if not selectors.is_name_glob(glob):
-                yield field, f"holds {glob!r}, want names in which * may stand"
-    for cloud in policy.limits.clouds if policy.limits else ():
-        if cloud not in ("aws", "az", "gcp"):
-            yield "limits.clouds", f"holds {cloud!r}, want aws, az or gcp"
+                low = glob.lower()
+                hint = f"; did you mean {low!r}?" if selectors.is_name_glob(low) else ""
+                yield f"match.{field}[{index}]", f"is {glob!r}, want a name in which * may stand{hint}"
+    for cloud in ("aws", "az", "gcp"):
+        given = _part(data, "identities", cloud)
+        for field, value in given.items():
+            if isinstance(value, str) and value and _GRAPHIC_TEMPLATE.fullmatch(value) is None:
+                want = "printable characters without blanks, and names in braces"
+                yield f"identities.{cloud}.{field}", f"is {value!r}, want {want}"
+        for field in _part(data, "limits", cloud):
+            yield from _globs(_strings(data, "limits", cloud, field), f"limits.{cloud}.{field}")
+    yield from _globs(_strings(data, "limits", "images"), "limits.images")
+    variables = data.get("variables")
+    for name, value in variables.items() if isinstance(variables, Mapping) else ():
+        if isinstance(value, str) and _GRAPHIC.fullmatch(value) is None:
+            yield f"variables.{name}", f"is {value!r}, want printable characters without blanks"
+
+
+def _globs(globs: list[str], path: str) -> Iterator[tuple[str, str]]:
+    for index, glob in enumerate(globs):
+        if _GRAPHIC.fullmatch(glob) is None:
+            yield (
+                f"{path}[{index}]",
+                f"is {glob!r}, want printable characters without blanks; * may stand in it",
+            )
+
+
+def _part(data: Any, *path: str) -> Mapping[str, Any]:
+    for name in path:
+        data = data.get(name) if isinstance(data, Mapping) else None
+    return data if isinstance(data, Mapping) else {}
+
+
+def _strings(data: Any, *path: str) -> list[str]:
+    *parents, last = path
+    found = _part(data, *parents).get(last)
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list | tuple) else []
+
+
+def _contradictions(policy: IdentityPolicy) -> Iterator[tuple[str, str]]:
     known = _BUILT_IN | policy.variables.keys()
     for field, value in _values(policy.identities):
         for name in _FIELD.findall(value):
             if name not in known:
+                listed = ", ".join(sorted(known))
+                hint = structure.nearest(name, known)
                 yield (
                     f"identities.{field}",
-                    (f"has {{{name}}}, want one of {', '.join(sorted(known))} (variables may add to them)"),
+                    f"has {{{name}}}, want one of {listed} (variables may add to them){hint}",
                 )
 
 
 def _values(identities: Identities) -> Iterator[tuple[str, str]]:
     for cloud in ("aws", "az", "gcp"):
         section = getattr(identities, cloud)
-        for field in section.__struct_fields__ if section is not None else ():
-            yield f"{cloud}.{field}", getattr(section, field)
+        if section is not None:
+            names = zip(section.__struct_fields__, section.__struct_encode_fields__, strict=True)
+            for field, shown in names:
+                yield f"{cloud}.{shown}", getattr(section, field)
+
+
+class BrokenPolicy(NamedTuple):
+    """A policy that cannot be understood, and whom it was probably about."""
+
+    name: str
+    problems: tuple[errors.Problem, ...]
+    namespaces: tuple[str, ...] = ("*",)
+    service_accounts: tuple[str, ...] = ("*",)
+
+    def concerns(self, namespace: str, account: str) -> bool:
+        """Whether the policy may be about this account; where it cannot be known, it is."""
+        return any(selectors.matches(glob, namespace) for glob in self.namespaces) and any(
+            selectors.matches(glob, account) for glob in self.service_accounts
+        )
+
+
+def _scope(data: Any, field: str) -> tuple[str, ...]:
+    """The globs of a broken policy as far as they can be read; everything where they cannot."""
+    if not isinstance(data, Mapping) or "match" not in data:
+        return ("*",)
+    match = data["match"]
+    if not isinstance(match, Mapping) or not match.keys() <= {"namespaces", "serviceAccounts"}:
+        return ("*",)
+    listed = match.get(field, ["*"])
+    if not isinstance(listed, list | tuple):
+        return ("*",)
+    lowered = [one.lower() if isinstance(one, str) else "*" for one in listed]
+    return tuple(one if selectors.is_name_glob(one) else "*" for one in lowered)
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """The policies that can be used, and what is wrong with the others."""
+    """The policies that can be used, and those that cannot, with what is wrong."""
 
     policies: tuple[IdentityPolicy, ...] = ()
-    problems: tuple[errors.Problem, ...] = ()
+    broken: tuple[BrokenPolicy, ...] = ()
+
+    @property
+    def problems(self) -> tuple[errors.Problem, ...]:
+        """What is wrong with all of the broken ones."""
+        return tuple(problem for one in self.broken for problem in one.problems)
 
 
 def load(settings: Sequence[Any], objects: Sequence[Mapping[str, Any]]) -> Loaded:
     """All policies of the settings file and of the cluster, in the order in which they count."""
     policies: list[IdentityPolicy] = []
-    problems: list[errors.Problem] = []
-    for position, data in enumerate(settings):
+    broken: list[BrokenPolicy] = []
+    read = [(data, f"policies[{position}]", "") for position, data in enumerate(settings)]
+    read += [(_data(obj), f"{KIND} {_name(obj)}", _name(obj)) for obj in objects]
+    for data, place, name in read:
         try:
-            policies.append(parse(data, f"policies[{position}]"))
+            policies.append(parse(data, place))
         except errors.InvalidInput as error:
-            problems += error.problems
-    for obj in objects:
-        try:
-            policies.append(of_object(obj))
-        except errors.InvalidInput as error:
-            problems += error.problems
+            found = tuple(error.problems)
+            scope = _scope(data, "namespaces"), _scope(data, "serviceAccounts")
+            broken.append(BrokenPolicy(name or place, found, *scope))
     policies.sort(key=lambda policy: (-policy.priority, policy.name))
-    return Loaded(tuple(policies), tuple(problems))
+    return Loaded(tuple(policies), tuple(broken))

@@ -19,7 +19,9 @@ def is_name_glob(text: str) -> bool:
 
 
 def matches(glob: str, text: str) -> bool:
-    """Whether the whole text fits the glob."""
+    """Whether the whole text fits the glob; a text with control characters fits none."""
+    if not text.isprintable():
+        return False
     first, *rest = glob.split("*")
     if not rest:
         return glob == text

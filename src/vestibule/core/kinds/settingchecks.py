@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from vestibule import errors
-from vestibule.core.kinds import azwi, eks, quantity, selectors, text, vocabulary, wif
+from vestibule.core.kinds import azwi, eks, identitypolicy, quantity, selectors, text, vocabulary, wif
+from vestibule.core.kinds.podlimits import PodLimits
 
 if TYPE_CHECKING:
     from vestibule.core.kinds.config import Settings
@@ -76,6 +77,18 @@ def problems(settings: Settings, place: str) -> list[errors.Problem]:
         settings.webhook.timeout_seconds,
         "1 to 30",
     )
+    for field in PodLimits.__struct_fields__:
+        value = getattr(settings.pod_limits, field)
+        shown = PodLimits.__struct_encode_fields__[PodLimits.__struct_fields__.index(field)]
+        want(value >= 1, f"podLimits.{shown}", value, "1 or more")
+    for position, policy in enumerate(settings.policies):
+        try:
+            identitypolicy.parse(policy, place)
+        except errors.InvalidInput as invalid:
+            found += [
+                errors.Problem(place, f"policies[{position}].{one.field}".rstrip("."), one.text)
+                for one in invalid.problems
+            ]
     want(settings.install.replicas >= 1, "install.replicas", settings.install.replicas, "1 or more")
     for field in ("name", "namespace"):
         value = getattr(settings.install, field)

@@ -38,7 +38,7 @@ WRONG_OBJECT: Final = Rule("V101", "wrong-object", "A key stands on an object on
 WRONG_LABEL: Final = Rule("V102", "label-not-on-the-pod", "A label of the pod's stands on its workload.")
 LABEL: Final = Rule("V103", "label-for-annotation", "A label stands where an annotation is meant.")
 NEAR_MISS: Final = Rule("V104", "near-miss", "A key that almost is one of ours.")
-POLICY: Final = Rule("V105", "broken-policy", "An IdentityPolicy that would be left out.")
+POLICY: Final = Rule("V105", "broken-policy", "An IdentityPolicy that cannot be understood.")
 SANDBOX: Final = Rule("V106", "broken-sandbox", "A KataConfig or OSCWebhookConfig with a mistake.")
 RULES: Final = (
     DECISION_REFUSES, DECISION_WARNS, MISSING, NO_ACCOUNT, WRONG_OBJECT, WRONG_LABEL, LABEL, NEAR_MISS,
@@ -191,13 +191,13 @@ def _policy(obj: Mapping[str, Any]) -> Iterator[Flaw]:
         identitypolicy.of_object(obj)
     except errors.InvalidInput as error:
         for problem in error.problems:
-            path: Path = ("spec", *(step for step in problem.field.split(".") if step))
+            path: Path = ("spec", *_steps(problem.field))
             yield Flaw(
                 POLICY,
                 "error",
                 path,
                 f"{problem.field}: {problem.text}".lstrip(": "),
-                "the policy is left out",
+                "the policy refuses identities in its scope until it is repaired",
             )
 
 

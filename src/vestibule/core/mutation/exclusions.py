@@ -3,8 +3,8 @@ audit line."""
 
 from __future__ import annotations
 
-from vestibule.core.admission.review import Request
-from vestibule.core.kinds import vocabulary
+from vestibule.core.admission.review import Pod, Request
+from vestibule.core.kinds import config, vocabulary
 from vestibule.core.mutation import needs
 from vestibule.core.mutation.policy import Policy
 
@@ -26,6 +26,12 @@ def reason(request: Request, policy: Policy) -> str:
         return "mirror-pod"
     if policy.excluded(request.namespace or pod.metadata.namespace or needs.DEFAULT):
         return "namespace-excluded"
-    if policy.settings.exclude.host_network and pod.spec.host_network:
+    if not policy.central and host_network(pod, policy.settings):
         return "host-network"
     return ""
+
+
+def host_network(pod: Pod, settings: config.Settings) -> bool:
+    """Whether the pod is left alone for being on the host network. It is the pod's author who chooses that, so
+    where policies limit identities the pod is still judged."""
+    return bool(settings.exclude.host_network and pod.spec.host_network)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -37,6 +37,8 @@ _DIALECTS: Final[dict[str, Callable[[config.Settings, mutation_rules.Rules], Dia
     "wif": wif.Wif,
     "gke": wif.Gke,
 }
+_POLICY_READERS: Final = ("cwii", "policy")
+"""Who reads the identities of policies, and so may serve a cloud for which one is locked."""
 _LABEL_PREFIXES: Final = (vocabulary.AZWI_PREFIX, vocabulary.EKS_PREFIX)
 _PLAIN: Final = {windows: Subject(windows) for windows in (False, True)}
 """All that cwii wants to know besides the annotations."""
@@ -56,11 +58,23 @@ class Prepared(NamedTuple):
     """Why nothing is asked for: ``switched-off`` where an annotation says so, else ``nothing-asked``."""
     policies: tuple[Source, ...] = ()
     """Policies that said something, counted after the levels."""
+    guard: central.Guard | None = None
+    """Locks and limits that the finished pod must keep."""
+    rejected: levels.Note | None = None
+    """The annotation for which the pod is refused."""
 
     @property
     def nothing(self) -> bool:
         """Whether it is nothing at all, and nobody need be told."""
-        return not (self.bundle.parts or self.notes or self.origins or self.missing or self.refusal)
+        return not (
+            self.bundle.parts
+            or self.notes
+            or self.origins
+            or self.missing
+            or self.refusal
+            or self.guard
+            or self.rejected
+        )
 
 
 class Policy:
@@ -78,13 +92,17 @@ class Policy:
         """What is said about sandboxes; None when nothing is."""
         loaded = identitypolicy.load(settings.policies, objects)
         self.broken = loaded.problems
-        """What is wrong with policies that are left out."""
-        self.central = central.Central(loaded.policies)
+        """What is wrong with policies that cannot be understood; they refuse identities in their scope."""
+        self.central = central.Central(loaded.policies, loaded.broken, settings)
         self.rules = mutation_rules.of(settings)
         if self.sandbox is not None and not self.rules.namespaces:
             self.rules = msgspec.structs.replace(self.rules, namespaces=True)
         self.excluded = selectors.matcher((*settings.exclude.namespaces, settings.install.namespace))
         self.dialects = tuple(_DIALECTS[name](settings, self.rules) for name in settings.vocabularies)
+        self._policy_reader: Dialect | None = None
+        """Reads what policies give, where no dialect of the settings does."""
+        if self.central and "cwii" not in settings.vocabularies:
+            self._policy_reader = _DIALECTS["cwii"](settings, self.rules)
         self._plain = settings.vocabularies == ("cwii",) and not self.central
         self._by_pod = settings.azwi.layout != "1.5" or bool(settings.eks.container_credentials.identities)
         self.prepare = functools.lru_cache(_REMEMBERED)(self._prepare)
@@ -121,28 +139,53 @@ class Policy:
 
     def _prepare(self, annotations: tuple[Annotations, ...], subject: Subject) -> Prepared:
         before, behind = self.central.levels(subject.namespace, subject.account)
+        guard = self.central.guard(subject.namespace, subject.account)
         found = levels.Levels(
             annotations,
             checked=self.rules.checked,
             before=[source.annotations for source in before],
             behind=[source.annotations for source in behind],
+            locked=guard.hides() if guard is not None else None,
+            caps=self.settings.pod_limits,
         )
+        try:
+            return self._read(found, subject, (*before, *behind), guard)
+        except levels.Rejected as rejected:
+            return _rejected(rejected.note, (*before, *behind))
+
+    def _read(
+        self,
+        found: levels.Levels,
+        subject: Subject,
+        policies: tuple[Source, ...],
+        guard: central.Guard | None,
+    ) -> Prepared:
+        """What all dialects make of the annotations; raises levels.Rejected."""
         plans: dict[str, tuple[str, list[Plan]]] = {}
         missing: list[Missing] = []
         required: set[str] = set()
         switched_off = False
-        for dialect in self.dialects:
-            asked = dialect.ask(found, subject)
+        locked = guard.locked if guard is not None else {}
+        for name, dialect, levels_read in self._readers(found, policies):
+            asked = dialect.ask(levels_read, subject)
             if asked.refusal:
                 return _refused(asked)
             for plan in asked.plans:
-                first, served = plans.setdefault(plan.provider, (dialect.name, []))
-                if first == dialect.name:
+                if plan.provider in locked and name not in _POLICY_READERS:
+                    found.notes.append(
+                        levels.Note(
+                            f"{dialect.name} annotations ask for {plan.provider} identity: ignored, "
+                            f"IdentityPolicy {locked[plan.provider].policy} is locked"
+                        )
+                    )
+                    continue
+                first, served = plans.setdefault(plan.provider, (name, []))
+                if first == name:
                     served.append(plan)
                 else:
                     found.notes.append(
                         levels.Note(
-                            f"both {first} and {dialect.name} annotations ask for {plan.provider} identity: "
+                            f"both {first} and {name} annotations ask for {plan.provider} identity: "
                             f"{first} is served, it stands first in the settings' vocabularies"
                         )
                     )
@@ -157,11 +200,22 @@ class Policy:
             tuple(found.origins),
             tuple(each for each in missing if each.provider not in plans),
             frozenset(required),
-            self.central.refusal(subject.namespace, subject.account, chosen),
-            403,
+            "",
+            0,
             "switched-off" if switched_off else "nothing-asked",
-            (*before, *behind),
+            policies,
+            guard,
         )
+
+    def _readers(
+        self, found: levels.Levels, policies: tuple[Source, ...]
+    ) -> Iterator[tuple[str, Dialect, levels.Levels]]:
+        """Who reads what: the dialects of the settings in their order, and where cwii is not among them, a
+        reader of what policies give."""
+        for dialect in self.dialects:
+            yield dialect.name, dialect, found
+        if self._policy_reader is not None and policies:
+            yield "policy", self._policy_reader, found.of_policies()
 
     @staticmethod
     def _bundle(parts: tuple[int, ...], whole: render.Bundle) -> render.Bundle:
@@ -171,6 +225,11 @@ class Policy:
 
 def _refused(asked: Asked) -> Prepared:
     return Prepared(render.Bundle([]), (), (), (), frozenset(), asked.refusal, asked.code, "")
+
+
+def _rejected(note: levels.Note, policies: tuple[Source, ...]) -> Prepared:
+    empty = render.Bundle([])
+    return Prepared(empty, (), (), (), frozenset(), "", 0, "", policies, rejected=note)
 
 
 def _apart(plans: list[Plan]) -> list[Plan]:

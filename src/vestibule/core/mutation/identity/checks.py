@@ -23,26 +23,50 @@ _POOL_PROVIDER: Final = re.compile(
     r"/workloadIdentityPools/[a-z0-9-]+/providers/[a-z0-9-]+"
 )
 
+# what a value of the type can hold at all: wider than the grammar, and still nothing that ends a line, a file's
+# entry, a path or a query, or that a kubelet expands
+_SESSION_SAFE: Final = re.compile(r"([\w+=,.@-]|\$\([A-Za-z_][A-Za-z0-9_.-]*\))+", re.ASCII)
+_ACCOUNT_SAFE: Final = re.compile(r"[A-Za-z0-9._+-]+(@[A-Za-z0-9.:-]+)?")
+_NAME_SAFE: Final = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def _graphic(value: str) -> bool:
+    return value.isprintable() and " " not in value and "$(" not in value
+
+
+def _name(value: str) -> bool:
+    return _NAME_SAFE.fullmatch(value) is not None
+
+
 ROLE_ARN: Final = Check(
-    lambda v: _ROLE_ARN.fullmatch(v) is not None, "arn:<partition>:iam::<account>:role/<name>"
+    lambda v: _ROLE_ARN.fullmatch(v) is not None, "arn:<partition>:iam::<account>:role/<name>", safe=_graphic
 )
 REGION: Final = Check(
     lambda v: _REGION.fullmatch(v) is not None, "a region such as eu-west-1", passed_over=True
 )
 SESSION_NAME: Final = Check(
-    lambda v: "$(" in v or _SESSION.fullmatch(v) is not None,
+    lambda v: ("$(" in v and _SESSION_SAFE.fullmatch(v) is not None) or _SESSION.fullmatch(v) is not None,
     "2 to 64 of letters, digits, _+=,.@-",
     passed_over=True,
 )
-GUID: Final = Check(lambda v: _GUID.fullmatch(v) is not None, "a GUID")
-TENANT: Final = Check(lambda v: bool(_GUID.fullmatch(v) or _DOMAIN.fullmatch(v)), "a GUID or a domain name")
+GUID: Final = Check(lambda v: _GUID.fullmatch(v) is not None, "a GUID", safe=_name)
+TENANT: Final = Check(
+    lambda v: bool(_GUID.fullmatch(v) or _DOMAIN.fullmatch(v)), "a GUID or a domain name", safe=_name
+)
 SERVICE_ACCOUNT: Final = Check(
-    lambda v: len(v) <= 254 and _EMAIL.fullmatch(v) is not None, "<name>@<project>.iam.gserviceaccount.com"
+    lambda v: len(v) <= 254 and _EMAIL.fullmatch(v) is not None,
+    "<name>@<project>.iam.gserviceaccount.com",
+    safe=lambda v: _ACCOUNT_SAFE.fullmatch(v) is not None,
 )
 POOL_PROVIDER: Final = Check(
     lambda v: _POOL_PROVIDER.fullmatch(v) is not None,
     "//iam.googleapis.com/projects/<number>/locations/global/workloadIdentityPools/<pool>/providers/<provider>",
 )
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_PROFILE: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+CONTAINER_NAME: Final = Check(lambda v: _LABEL.fullmatch(v) is not None, "the name of a container")
+PROFILE_NAME: Final = Check(lambda v: _PROFILE.fullmatch(v) is not None, "the name of a profile")
+IMAGE: Final = Check(lambda v: True, "an image reference", safe=_graphic)
 
 MICROSOFT_HOSTS: Final = frozenset(
     {
@@ -69,7 +93,7 @@ def _https(value: str) -> bool:
         and bool(host)
         and not (parts.username or parts.password or parts.query or parts.fragment)
         and value.isascii()
-        and not any(c.isspace() for c in value)
+        and _graphic(value)
     )
 
 

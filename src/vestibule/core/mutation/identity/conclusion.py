@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from vestibule.core.admission import verdict as verdicts
 from vestibule.core.admission.patch import NO_PATCH, Patch
 from vestibule.core.mutation.facts import Facts
@@ -48,6 +50,22 @@ def conclude(
     )
 
 
+def rejected(note: Note, facts: Facts) -> verdicts.Verdict:
+    """The refusal of a pod for what one annotation or list of it holds."""
+    source = str(facts.levels[max(note.level, 0)])
+    text = f"{source}: {note.key} is {_shown(note.value)!r}, want {note.want}"
+    finding = verdicts.Finding("refuse", text, source, note.key, note.value[:_LONGEST], note.want)
+    return verdicts.refused(text, code=422, reason="invalid", levels=facts.levels, findings=(finding,))
+
+
+def _shown(value: str) -> str:
+    return value if len(value) <= _LONGEST else value[: _LONGEST - 3] + "..."
+
+
+_LONGEST: Final = 80
+"""Characters of a value in a message."""
+
+
 def _effects(bundle: render.Bundle, namespace: str) -> tuple[verdicts.Effect, ...]:
     return tuple(
         verdicts.Effect(
@@ -65,7 +83,7 @@ def _finding(note: Note, facts: Facts, policy: Policy, prepared: Prepared) -> ve
         note.provider in prepared.required or (bool(note.want) and policy.settings.on_invalid == "refuse")
     )
     source = str(facts.levels[max(note.level, 0)])
-    shown = note.value if len(note.value) <= 80 else note.value[:77] + "..."
+    shown = _shown(note.value)
     if not note.key or note.level < 0:
         text = f"{source}: {note.text}"
     elif note.want:

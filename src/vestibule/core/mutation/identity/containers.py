@@ -78,7 +78,7 @@ def _own(provider: Provider, found: levels.Levels, key: str = "") -> dict[str, s
     key = key or IDENTITY[provider]
     return {
         name: value
-        for name in found.suffixes(key)
+        for name in found.suffixes(key, checks.CONTAINER_NAME)
         if (value := found.text(f"{key}.{name}", _CHECKS[provider], provider=provider)) is not None
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from vestibule.core.admission import patch, review
-from vestibule.core.kinds import selectors
 from vestibule.core.mutation import podview
 from vestibule.core.mutation.identity import layouts, render
 from vestibule.core.mutation.identity.levels import Note
@@ -68,7 +67,7 @@ def container(
     replaced: list[bytes] = []
     base = f"/spec/{field}/{index}"
     for position, part in enumerate(bundle.parts):
-        if (field == "initContainers" and not part.plan.init_containers) or not _selected(target.name, part):
+        if (field == "initContainers" and not part.plan.init_containers) or not part.selects(target.name):
             continue
         if rules.by_content:
             if not _free(target.name, found, part, notes):
@@ -134,13 +133,6 @@ def _match(
 
 def _same_mount(there: podview.VolumeMount, mount: Mount) -> bool:
     return there.mount_path == mount.path and bool(there.read_only) == mount.read_only and not there.sub_path
-
-
-def _selected(name: str, part: render.Pieces) -> bool:
-    plan = part.plan
-    if any(selectors.matches(glob, name) for glob in plan.skip):
-        return False
-    return not plan.include or any(selectors.matches(glob, name) for glob in plan.include)
 
 
 def _free(name: str, found: _Found, part: render.Pieces, notes: list[Note]) -> bool:

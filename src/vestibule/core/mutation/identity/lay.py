@@ -7,14 +7,15 @@ content, and told.
 
 from __future__ import annotations
 
+import itertools
 from typing import Final
 
 from vestibule.core.admission import patch, review
-from vestibule.core.kinds import selectors, text, vocabulary
+from vestibule.core.kinds import text, vocabulary
 from vestibule.core.mutation import podview
 from vestibule.core.mutation.facts import Facts
 from vestibule.core.mutation.identity import checks, fit, layouts, render, seats
-from vestibule.core.mutation.identity.levels import Note
+from vestibule.core.mutation.identity.levels import Note, Rejected
 from vestibule.core.mutation.policy import Policy
 
 
@@ -25,12 +26,19 @@ def lay(
     if not bundle.parts:
         return bundle, patch.NO_PATCH
     view = podview.view(pod.spec)
+    caps = policy.settings.pod_limits
+    count = len(view.containers) + len(view.init_containers or ())
+    if count > caps.containers:
+        raise Rejected(0, "spec.containers", f"{count} containers", f"at most {caps.containers}")
     shape = _shape(pod, facts, policy, bundle, view)
     known = bundle.shapes.get(shape) if shape is not None else None
     if known is not None:
         return bundle, known
     told = len(notes)
     laid, operations = _laid(pod, facts, policy, bundle, view, notes)
+    if len(operations) > caps.patch_bytes:
+        want = f"a pod that takes at most {caps.patch_bytes} (podLimits.patchBytes)"
+        raise Rejected(0, "the patch", f"{len(operations)} bytes", want)
     made = patch.Patch(operations)
     if shape is not None and laid is bundle and len(notes) == told and len(bundle.shapes) < _SHAPES:
         bundle.shapes[shape] = made
@@ -218,11 +226,12 @@ def _check_gcp_subject(facts: Facts, notes: list[Note]) -> None:
 
 
 def _check_names(bundle: render.Bundle, view: podview.PodView, notes: list[Note]) -> None:
-    names = [container.name for container in (*view.containers, *(view.init_containers or ()))]
-    names += bundle.helpers  # a pod that has been here before has them, too
-    told: set[str] = set()
-    for part in bundle.parts:
-        for glob in (*part.plan.include, *part.plan.skip):
-            if glob not in told and not any(selectors.matches(glob, name) for name in names):
-                told.add(glob)
-                notes.append(Note(f"no container is called {glob!r}, which an include or skip list names"))
+    names = {container.name for container in (*view.containers, *(view.init_containers or ()))}
+    names |= bundle.helpers.keys()  # a pod that was injected before has them, too
+    listed = render.Names([n for part in bundle.parts for n in (*part.plan.include, *part.plan.skip)])
+    for name in itertools.islice(listed.unmatched(names), _UNMATCHED):
+        notes.append(Note(f"no container is called {name!r}, which an include or skip list names"))
+
+
+_UNMATCHED: Final = 10
+"""Names in lists that are reported when no container has them; nobody reads more."""

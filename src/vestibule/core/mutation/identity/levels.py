@@ -8,21 +8,29 @@ are more generous.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from vestibule.core.admission.verdict import Origin
+from vestibule.core.kinds.podlimits import DEFAULT_CAPS, PodLimits
 from vestibule.core.kinds.text import ascii_lower, integer, trim
 from vestibule.core.mutation.facts import Annotations
 
 
 class Check(NamedTuple):
-    """What a value must look like."""
+    """The type of a value: its grammar, and the characters that it can hold at all."""
 
     fits: Callable[[str], bool]
     want: str
     passed_over: bool = False
     """True: a value that does not fit is passed over. False: it is used all the same, since our idea of a
     valid identity may be older than the cloud's."""
+    safe: Callable[[str], bool] = str.isprintable
+    """Whether the value can stand in an environment variable, a file and an address without changing what
+    surrounds it. One that cannot is never used: the pod is refused."""
+
+
+TEXT: Final = Check(lambda value: True, "printable characters")
+"""A value without a grammar of its own, such as the audience of a token."""
 
 
 class Note(NamedTuple):
@@ -38,6 +46,14 @@ class Note(NamedTuple):
     provider: str = ""
 
 
+class Rejected(Exception):
+    """An annotation for which the pod is refused: unsafe to write into a pod, or too many of its kind."""
+
+    def __init__(self, level: int, key: str, value: str, want: str) -> None:
+        super().__init__(key)
+        self.note = Note("", level, key, value, want, blocking=True)
+
+
 class Levels:
     """The annotations of all levels, strongest first, and what was learnt by reading them."""
 
@@ -48,17 +64,45 @@ class Levels:
         checked: bool,
         before: Sequence[Annotations] = (),
         behind: Sequence[Annotations] = (),
+        locked: Callable[[str], str] | None = None,
+        caps: PodLimits = DEFAULT_CAPS,
     ) -> None:
-        """``before`` beats all levels and ``behind`` is beaten by all; they are counted after the others."""
+        """``before`` beats all levels and ``behind`` is beaten by all; they are counted after the others.
+        ``locked`` names the policy that forbids a key on the pod's own levels; such a key is not read."""
         own = list(enumerate(levels))
         first = list(enumerate(before, len(levels)))
         last = list(enumerate(behind, len(levels) + len(before)))
-        self._levels = [(index, annotations) for index, annotations in (*first, *own, *last) if annotations]
+        # as dictionaries: a reading asks for some sixty keys, and a tenant's object may hold thousands
+        self._levels = [
+            (index, dict(annotations.items())) for index, annotations in (*first, *own, *last) if annotations
+        ]
         self._checked = checked
+        self._caps = caps
         self.last = len(levels) - 1
         """Index of the weakest level, the namespace."""
         self.notes: list[Note] = []
         self.origins: list[Origin] = []
+        self._shown: set[str] = set()
+        self._unknown = 0
+        self._searches = 0
+        if locked is not None:
+            self._drop_locked(len(levels), locked)
+
+    def _drop_locked(self, count: int, locked: Callable[[str], str]) -> None:
+        """Leave out what a locked policy does not let the pod's levels say."""
+        for index, annotations in self._levels:
+            if index >= count:
+                continue
+            for key in [key for key in annotations if locked(key)]:
+                text = f"ignored: IdentityPolicy {locked(key)} is locked"
+                self._note(index, key, annotations.pop(key), "", text)
+
+    def of_policies(self) -> Levels:
+        """What the policies say alone; what is learnt by reading it is learnt here, too."""
+        alone = Levels((), checked=self._checked, caps=self._caps)
+        alone._levels = [(index, annotations) for index, annotations in self._levels if index > self.last]
+        alone.last, alone.notes, alone.origins = self.last, self.notes, self.origins
+        return alone
 
     def flag(self, key: str) -> bool | None:
         """A boolean: ``true`` or ``false`` in any case; anything else is passed over."""
@@ -70,13 +114,14 @@ class Levels:
             self._note(index, key, value, "'true' or 'false'", "passed over")
         return None
 
-    def text(self, key: str, check: Check | None = None, *, provider: str = "") -> str | None:
-        """The first value that is not blank, trimmed."""
+    def text(self, key: str, check: Check = TEXT, *, provider: str = "") -> str | None:
+        """The first value that is not blank, trimmed; raises Rejected for one that must not reach a pod."""
         for index, raw in self._values(key):
             value = trim(raw)
             if not value:
                 continue
-            if check is not None and self._checked and not check.fits(value):
+            self._screen(index, key, value, check)
+            if self._checked and not check.fits(value):
                 if check.passed_over:
                     self._note(index, key, value, check.want, "passed over")
                     continue
@@ -91,13 +136,26 @@ class Levels:
         """The strongest level at which the key holds something other than blanks; -1 for none."""
         return next((index for index, value in self._values(key) if trim(value)), -1)
 
-    def at(self, key: str, level: int) -> str | None:
-        """The value at one level as it stands there; None when the key is absent."""
+    def at(self, key: str, level: int, check: Check = TEXT) -> str | None:
+        """The value at one level as it stands there; None when the key is absent. Raises Rejected for one that
+        must not reach a pod."""
+        value = self.raw(key, level)
+        if value:
+            self._screen(level, key, value, check)
+        return value
+
+    def raw(self, key: str, level: int) -> str | None:
+        """The same, unscreened: for numbers, switches and names to compare with, which reach no pod."""
         return next((value for index, value in self._values(key) if index == level), None)
 
+    def _screen(self, level: int, key: str, value: str, check: Check) -> None:
+        """What a type cannot hold passes in no mode."""
+        if not value.isprintable() or not check.safe(value):
+            raise Rejected(level, key, value, check.want if check is not TEXT else "no control characters")
+
     def peek(self, key: str, level: int) -> str:
-        """The value at one level, without remembering that it was asked for."""
-        return next((value for index, value in self._values(key) if index == level), "")
+        """The value at one level, for a message about it."""
+        return self.raw(key, level) or ""
 
     def number(self, key: str, default: int, lowest: int, highest: int | None) -> int:
         """An integer, raised to the lowest allowed.
@@ -133,13 +191,53 @@ class Levels:
             (index, key, value) for index, annotations in self._levels for key, value in annotations.items()
         ]
 
-    def suffixes(self, key: str) -> list[str]:
-        """What stands behind the key and a dot at any level, in order; nothing where an original is
-        matched."""
+    def suffixes(self, key: str, name: Check) -> list[str]:
+        """What stands behind the key and a dot at any level, in order; nothing where an upstream webhook is
+        matched. Raises Rejected for a name that is none, and for more names than are served."""
         if not self._checked:
             return []
         begin = f"{key}."
-        return sorted({found.removeprefix(begin) for _, found, _ in self.items() if found.startswith(begin)})
+        found: dict[str, int] = {}
+        for level, whole, value in self.items():
+            if whole.startswith(begin):
+                suffix = whole.removeprefix(begin)
+                if suffix not in found and not name.fits(suffix):
+                    raise Rejected(level, whole, value, f"{name.want} behind {begin}")
+                found.setdefault(suffix, level)
+        most = self._caps.container_keys
+        if len(found) > most:
+            raise Rejected(next(iter(found.values())), f"{begin}*", f"{len(found)} keys", f"at most {most}")
+        return sorted(found)
+
+    def names(self, key: str, text: str, separators: str = ",;") -> tuple[str, ...]:
+        """A list of container names (``*`` may stand in them); raises Rejected when there are too many."""
+        for separator in separators[1:]:
+            text = text.replace(separator, separators[0])
+        found = tuple(dict.fromkeys(name for part in text.split(separators[0]) if (name := trim(part))))
+        if len(found) > self._caps.list_names:
+            want = f"at most {self._caps.list_names} names"
+            raise Rejected(max(self.where(key), 0), key, f"{len(found)} names", want)
+        return found
+
+    def unknown_key(
+        self, level: int, key: str, value: str, nearest: Callable[[], str], *, hinted_only: bool = False
+    ) -> None:
+        """Report a key that means nothing, the first few of them only. ``nearest`` searches the key that was
+        meant, which is what costs: for many keys it is not searched any more. ``hinted_only``: others have
+        keys there, too, so a key that resembles none of ours is not reported."""
+        most = self._caps.unknown_keys
+        if self._unknown > most or self._searches > 4 * most:
+            return
+        self._searches += 1
+        meant = nearest()
+        if not meant and hinted_only:
+            return
+        self._unknown += 1
+        if self._unknown > most:
+            self.notes.append(Note("there are more unknown keys, which are not listed", level))
+        else:
+            tail = f"; did you mean {meant}?" if meant else ""
+            self.notes.append(Note(f"no known key, ignored{tail}", level, key, value))
 
     def _values(self, key: str) -> list[tuple[int, str]]:
         return [
@@ -152,9 +250,9 @@ class Levels:
         values = self._values(key)
         position = [index for index, _ in values].index(level)
         shadowed = tuple(values[position + 1 :])
-        origin = Origin(key, value, level, shadowed)
-        if origin not in self.origins:  # a key that every cloud reads is shown once
-            self.origins.append(origin)
+        if key not in self._shown:  # a key that every cloud reads is shown once
+            self._shown.add(key)
+            self.origins.append(Origin(key, value, level, shadowed))
 
     def _note(
         self,

@@ -6,11 +6,11 @@ kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from vestibule.core.admission import patch
-from vestibule.core.kinds import vocabulary
+from vestibule.core.kinds import selectors, vocabulary
 from vestibule.core.mutation import podview
 from vestibule.core.mutation.identity.plan import Env, Helper, Mount, Plan, Volume
 
@@ -46,12 +46,41 @@ class HelperPiece(NamedTuple):
     json: bytes
 
 
+class Names:
+    """Container names, some with ``*``: exact ones are looked up, only globs are tried one by one."""
+
+    __slots__ = ("_exact", "_globs")
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._exact = frozenset(name for name in names if "*" not in name)
+        self._globs = tuple(dict.fromkeys(name for name in names if "*" in name))
+
+    def __bool__(self) -> bool:
+        return bool(self._exact or self._globs)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._exact or any(selectors.matches(glob, name) for glob in self._globs)
+
+    def unmatched(self, present: Collection[str]) -> Iterator[str]:
+        """Those that fit none of the names that are there."""
+        yield from sorted(self._exact.difference(present))
+        for glob in self._globs:
+            if not any(selectors.matches(glob, name) for name in present):
+                yield glob
+
+
 class Pieces(NamedTuple):
     """One plan in pieces."""
 
     plan: Plan
     mounts: tuple[MountPiece, ...]
     env: tuple[EnvPiece, ...]
+    include: Names
+    skip: Names
+
+    def selects(self, container: str) -> bool:
+        """Whether the plan is for this container."""
+        return container not in self.skip and (not self.include or container in self.include)
 
 
 def pieces(plan: Plan) -> Pieces:
@@ -60,6 +89,8 @@ def pieces(plan: Plan) -> Pieces:
         plan,
         tuple(MountPiece(mount, patch.render(mount.body())) for mount in plan.mounts),
         tuple(EnvPiece(env, patch.render(env.body())) for env in plan.env),
+        Names(plan.include),
+        Names(plan.skip),
     )
 
 

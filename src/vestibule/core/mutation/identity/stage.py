@@ -12,9 +12,10 @@ import msgspec
 from vestibule.core.admission import patch, review
 from vestibule.core.admission import verdict as verdicts
 from vestibule.core.kinds import vocabulary
+from vestibule.core.mutation import exclusions
 from vestibule.core.mutation.facts import Facts
-from vestibule.core.mutation.identity import conclusion, lay
-from vestibule.core.mutation.identity.levels import Note
+from vestibule.core.mutation.identity import conclusion, lay, render
+from vestibule.core.mutation.identity.levels import Note, Rejected
 from vestibule.core.mutation.policy import Policy
 
 _OUR_PREFIX: Final = vocabulary.CWII_PREFIX.encode()
@@ -31,12 +32,23 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
         facts = msgspec.structs.replace(facts, levels=(*facts.levels, *prepared.policies))
     if prepared.refusal:
         return verdicts.refused(prepared.refusal, code=prepared.code, reason="invalid", levels=facts.levels)
+    if prepared.rejected is not None:
+        return conclusion.rejected(prepared.rejected, facts)
+    excluded = policy.rules.exclusions and exclusions.host_network(pod, policy.settings)
+    if excluded:
+        prepared = prepared._replace(bundle=render.Bundle([]), notes=())
     notes: list[Note] = []
     if policy.rules.tell:
         notes += prepared.notes
         if ours:
             notes += _label_notes(labels)
-    if not prepared.bundle.parts and not notes and not facts.notes:
+    guard = prepared.guard
+    if excluded or (not prepared.bundle.parts and not notes and not facts.notes):
+        refusal = guard.refusal(pod, patch.NO_PATCH, ()) if guard is not None else ""
+        if refusal:
+            return verdicts.refused(refusal, levels=facts.levels)
+        if excluded:
+            return verdicts.skipped("host-network")
         reason = "unconfigured" if prepared.missing else prepared.idle
         return verdicts.Verdict(
             "skip",
@@ -51,7 +63,14 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
             (),
             reason,
         )
-    bundle, patched = lay.lay(pod, facts, policy, prepared.bundle, notes)
+    try:
+        bundle, patched = lay.lay(pod, facts, policy, prepared.bundle, notes)
+    except Rejected as rejected:
+        return conclusion.rejected(rejected.note, facts)
+    if guard is not None:
+        refusal = guard.refusal(pod, patched, [part.plan for part in bundle.parts])
+        if refusal:
+            return verdicts.refused(refusal, levels=facts.levels)
     return conclusion.conclude(bundle, patched, notes, facts, policy, prepared)
 
 

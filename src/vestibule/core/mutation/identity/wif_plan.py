@@ -10,6 +10,7 @@ import msgspec
 
 from vestibule.core.kinds import vocabulary
 from vestibule.core.kinds.wif import Wif
+from vestibule.core.mutation.identity import encoders
 from vestibule.core.mutation.identity.plan import Env, Helper, Mount, Plan, Volume
 
 TOKEN_VOLUME: Final = "gcp-iam-token"
@@ -99,8 +100,8 @@ def credentials(claim: Claim, settings: Wif) -> str:
         "token_url": settings.sts_url,
     }
     if claim.email is not None:
-        content["service_account_impersonation_url"] = (
-            f"{settings.iam_url}/v1/projects/-/serviceAccounts/{claim.email}:generateAccessToken"
+        content["service_account_impersonation_url"] = encoders.impersonation_url(
+            settings.iam_url, claim.email
         )
     content["credential_source"] = {
         "file": _path(_TOKEN_DIRECTORY, "token", claim),

@@ -163,7 +163,7 @@ class _Reading:
     def client(self) -> str:
         """The client id; empty when nobody names one."""
         if not self._checked:
-            return self._found.at(CLIENT_ID, self.subject.account_level) or ""
+            return self._found.at(CLIENT_ID, self.subject.account_level, checks.GUID) or ""
         client = self._found.text(CLIENT_ID, checks.GUID, provider="az")
         if client is None:
             self._found.notes.append(
@@ -174,7 +174,7 @@ class _Reading:
     def tenant(self) -> str:
         """The tenant; in the original an empty annotation hides the configured one."""
         if not self._checked:
-            own = self._found.at(TENANT_ID, self.subject.account_level)
+            own = self._found.at(TENANT_ID, self.subject.account_level, checks.TENANT)
             return self._settings.tenant_id if own is None else own
         tenant = self._found.text(TENANT_ID, checks.TENANT, provider="az")
         if tenant is not None:
@@ -230,7 +230,7 @@ class _Reading:
     def proxy(self) -> int:
         """The proxy's port; 0 when none is asked for."""
         if not self._checked:
-            if self._found.at(PROXY, 0) is None:
+            if self._found.raw(PROXY, 0) is None:
                 return 0
         else:
             flag = self._found.text(PROXY)
@@ -250,7 +250,7 @@ class _Reading:
         return self._port()
 
     def _port(self) -> int:
-        text = self._found.at(PROXY_PORT, 0) if not self._checked else self._found.text(PROXY_PORT)
+        text = self._found.raw(PROXY_PORT, 0) if not self._checked else self._found.text(PROXY_PORT)
         if text is None:
             return 8000
         number = integer(text)
@@ -264,10 +264,9 @@ class _Reading:
     def skip(self) -> tuple[str, ...]:
         """Containers that are left alone."""
         if not self._checked:
-            listed = self._found.at(SKIP, 0) or ""
-            return tuple(name for part in listed.split(";") if (name := trim(part)) and "*" not in name)
-        listed = (self._found.text(SKIP) or "").replace(",", ";")
-        return tuple(name for part in listed.split(";") if (name := trim(part)))
+            listed = self._found.raw(SKIP, 0) or ""
+            return tuple(name for name in self._found.names(SKIP, listed, ";") if "*" not in name)
+        return self._found.names(SKIP, self._found.text(SKIP) or "")
 
     def endpoint(self) -> bool:
         """Whether the pod asks for the custom token endpoint."""
@@ -275,14 +274,14 @@ class _Reading:
         if not suffix:
             return False
         key = f"{PREFIX}use-{suffix}"
-        value = self._found.text(key) if self._checked else self._found.at(key, 0)
+        value = self._found.text(key) if self._checked else self._found.raw(key, 0)
         return (value or "").lower() == "true"
 
     def _first(self, key: str) -> tuple[int, str]:
         """The first value that is not empty: any level's in better, the pod's and the account's else."""
         levels = (0, self.subject.account_level) if not self._checked else range(self._found.last + 1)
         for level in levels:
-            value = self._found.at(key, level) if level >= 0 else None
+            value = self._found.raw(key, level) if level >= 0 else None
             if value and self._checked:
                 value = trim(value)
             if value:

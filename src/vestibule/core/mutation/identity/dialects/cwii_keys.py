@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from typing import Final
 
 from vestibule.core.kinds import vocabulary
@@ -71,13 +72,20 @@ def tell_unknown(found: levels.Levels) -> None:
             or not (key.startswith(vocabulary.CWII_PREFIX) or vocabulary.looks_like_ours(key))
         ):
             continue
-        meant = difflib.get_close_matches(key.lower(), KEYS, n=1, cutoff=0.75)
-        if not meant and "/" in key:
-            name = key.partition("/")[2].lower()
-            meant = difflib.get_close_matches(vocabulary.CWII_PREFIX + name, KEYS, n=1, cutoff=0.75)
-        if meant:
-            found.notes.append(
-                levels.Note(f"no known key, ignored; did you mean {meant[0]}?", level, key, value)
-            )
-        elif key.startswith(vocabulary.CWII_PREFIX):
-            found.notes.append(levels.Note("no known key, ignored", level, key, value))
+        ours = key.startswith(vocabulary.CWII_PREFIX)
+        found.unknown_key(level, key, value, functools.partial(_nearest, key), hinted_only=not ours)
+
+
+def _nearest(key: str) -> str:
+    """The known key that is nearest to this one; empty when none is near."""
+    if len(key) > _LONGEST:
+        return ""
+    meant = difflib.get_close_matches(key.lower(), KEYS, n=1, cutoff=0.75)
+    if not meant and "/" in key:
+        name = key.partition("/")[2].lower()
+        meant = difflib.get_close_matches(vocabulary.CWII_PREFIX + name, KEYS, n=1, cutoff=0.75)
+    return meant[0] if meant else ""
+
+
+_LONGEST: Final = 2 * max(map(len, KEYS))
+"""Characters of a key that may be a misspelt one; comparing longer ones costs more than the hint is worth."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, NamedTuple, TypedDict
 from urllib.parse import urlsplit
 
 from vestibule.core.admission.verdict import Missing
 from vestibule.core.kinds import config, vocabulary
-from vestibule.core.kinds.text import trim
 from vestibule.core.kinds.vocabulary import Provider, cwii
 from vestibule.core.mutation.identity import checks, containers, levels
 from vestibule.core.mutation.identity.claim import AwsClaim, AzureClaim, Claim, GcpClaim, VerifyAsk
@@ -131,10 +130,14 @@ class Reading:
             role = self._text(vocabulary.NATIVE_EKS_ROLE_ARN, checks.ROLE_ARN, "aws")
         profiles = [
             (name, arn)
-            for name in self.found.suffixes(vocabulary.AWS_PROFILE)
+            for name in self.found.suffixes(vocabulary.AWS_PROFILE, checks.PROFILE_NAME)
             if (arn := self._text(f"{vocabulary.AWS_PROFILE}.{name}", checks.ROLE_ARN, "aws")) is not None
         ]
-        if role is None and not profiles and not self.found.suffixes(vocabulary.AWS_ROLE_ARN):
+        if (
+            role is None
+            and not profiles
+            and not self.found.suffixes(vocabulary.AWS_ROLE_ARN, checks.CONTAINER_NAME)
+        ):
             return Unusable((vocabulary.AWS_ROLE_ARN,))
         region = self.found.text(vocabulary.AWS_REGION, checks.REGION)
         self._check_partition(role, region)
@@ -186,7 +189,7 @@ class Reading:
         if self.settings.native_annotations:
             client = client or self._text(vocabulary.NATIVE_AZWI_CLIENT_ID, checks.GUID, "az")
             tenant = tenant or self._text(vocabulary.NATIVE_AZWI_TENANT_ID, checks.TENANT, "az")
-        if client is None and self.found.suffixes(vocabulary.AZ_CLIENT_ID):
+        if client is None and self.found.suffixes(vocabulary.AZ_CLIENT_ID, checks.CONTAINER_NAME):
             client = ""
         if client is None or tenant is None:
             wanted = ((vocabulary.AZ_CLIENT_ID, client), (vocabulary.AZ_TENANT_ID, tenant))
@@ -254,7 +257,7 @@ class Reading:
             return None
         enforce = bool(self.found.flag(cwii(provider, vocabulary.VERIFY_ENFORCE)))
         if not self.rules.admin_images:
-            return VerifyAsk(self.found.text(image_key) or image, enforce)
+            return VerifyAsk(self.found.text(image_key, checks.IMAGE) or image, enforce)
         level = self.found.where(image_key)
         if level >= 0:
             self.found.notes.append(
@@ -270,8 +273,11 @@ class Reading:
     def _names(self, provider: Provider, name: str, for_all: str) -> tuple[str, ...]:
         if not self.rules.checked:
             return ()
-        text = self.found.text(cwii(provider, name)) or self.found.text(for_all)
-        return _split(text) if text else ()
+        for key in (cwii(provider, name), for_all):
+            text = self.found.text(key)
+            if text:
+                return self.found.names(key, text)
+        return ()
 
     def _authority(self) -> str | None:
         url = self.found.text(vocabulary.AZ_AUTHORITY_HOST, checks.HTTPS_URL)
@@ -304,8 +310,3 @@ class Reading:
 _DELIVERY: Final = levels.Check(
     lambda v: config.delivery(v) is not None, " or ".join(config.DELIVERIES), passed_over=True
 )
-
-
-def _split(text: str) -> tuple[str, ...]:
-    names: Sequence[str] = text.replace(";", ",").split(",")
-    return tuple(name for name in map(trim, names) if name)

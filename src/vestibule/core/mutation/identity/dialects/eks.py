@@ -45,6 +45,8 @@ _REGIONS: Final = (vocabulary.ENV_AWS_DEFAULT_REGION, vocabulary.ENV_AWS_REGION)
 _WEB_IDENTITY: Final = (vocabulary.ENV_AWS_ROLE_ARN, vocabulary.ENV_AWS_TOKEN_FILE)
 _AGENT: Final = ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
 _STRONGER: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE")
+_ROLE_NAME: Final = checks.ROLE_ARN._replace(fits=lambda value: True)
+"""A role's name or ARN, where the settings name the account."""
 _JITTER: Final = 7200
 """Tokens of a whole day are shortened by up to this many seconds, so that pods do not renew all at once."""
 
@@ -94,9 +96,10 @@ class Eks:
     def _role(self, found: Levels, subject: Subject) -> tuple[str, Role | None]:
         key = self._prefix + "role-arn"
         if self._checked:
-            own = found.text(key, None if self._settings.account_id else checks.ROLE_ARN, provider="aws")
+            check = _ROLE_NAME if self._settings.account_id else checks.ROLE_ARN
+            own = found.text(key, check, provider="aws")
         else:
-            own = found.at(key, subject.account_level) if subject.account_level >= 0 else None
+            own = found.at(key, subject.account_level, _ROLE_NAME) if subject.account_level >= 0 else None
         if own is not None and self._settings.account_id and "arn:" not in own:
             own = f"arn:{self._settings.partition}:iam::{self._settings.account_id}:role/{own}"
         if own and self._settings.account_id and not checks.ROLE_ARN.fits(own):
@@ -242,7 +245,7 @@ class Eks:
         if self._checked:
             return found.number(key, usual, vocabulary.MIN_TOKEN_SECONDS, self._highest)
         for level in (0, subject.account_level if mapped is None else -1):
-            number = integer(trim(found.at(key, level) or "")) if level >= 0 else None
+            number = integer(trim(found.raw(key, level) or "")) if level >= 0 else None
             if number is not None:
                 return max(number, vocabulary.MIN_TOKEN_SECONDS)
         return usual if mapped is not None else max(usual, vocabulary.MIN_TOKEN_SECONDS)
@@ -265,9 +268,8 @@ class Eks:
     def _skip(self, found: Levels) -> tuple[str, ...]:
         key = self._prefix + "skip-containers"
         if self._checked:
-            names = (found.text(key) or "").replace(";", ",").split(",")
-            return tuple(name for name in map(trim, names) if name)
-        line = (found.at(key, 0) or "").partition("\n")[0]
+            return found.names(key, found.text(key) or "")
+        line = (found.raw(key, 0) or "").partition("\n")[0]
         try:
             names = next(csv.reader([line], strict=True), [])
         except csv.Error:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Collection
+from typing import Final
 
-from vestibule.core.mutation.identity.levels import Levels, Note
+from vestibule.core.mutation.identity.levels import Levels
 
 
 def tell(
@@ -22,8 +24,16 @@ def tell(
         name = key.removeprefix(prefix)
         if name == key or name in names or name.partition(".")[0] in with_suffix:
             continue
-        meant = difflib.get_close_matches(name.lower().replace("_", "-"), names, n=1, cutoff=0.7)
-        if shared and not meant:
-            continue
-        tail = f"; did you mean {prefix}{meant[0]}?" if meant else ""
-        found.notes.append(Note(f"no known key, ignored{tail}", level, key, value))
+        nearest = functools.partial(_nearest, prefix, name, names)
+        found.unknown_key(level, key, value, nearest, hinted_only=shared)
+
+
+def _nearest(prefix: str, name: str, names: Collection[str]) -> str:
+    if len(name) > _LONGEST:
+        return ""
+    meant = difflib.get_close_matches(name.lower().replace("_", "-"), names, n=1, cutoff=0.7)
+    return prefix + meant[0] if meant else ""
+
+
+_LONGEST: Final = 80
+"""Characters of a name that may be a misspelt one; comparing longer ones costs more than the hint is worth."""

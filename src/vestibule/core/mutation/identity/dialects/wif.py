@@ -26,7 +26,7 @@ from typing import Final
 
 from vestibule.core.admission.verdict import Missing
 from vestibule.core.kinds import config, vocabulary
-from vestibule.core.kinds.text import integer, trim
+from vestibule.core.kinds.text import integer
 from vestibule.core.kinds.wif import PROVIDER
 from vestibule.core.mutation.identity import checks, wif_plan
 from vestibule.core.mutation.identity.dialect import Asked, Subject
@@ -44,6 +44,7 @@ _SHORTEST: Final = 3600
 _PROVIDER: Final = Check(
     lambda value: PROVIDER.fullmatch(value.removeprefix("//iam.googleapis.com/")) is not None,
     "projects/<number>/locations/global/workloadIdentityPools/<pool>/providers/<provider>",
+    safe=checks.POOL_PROVIDER.safe,
 )
 _MODE: Final = Check(
     lambda value: value.lower() in ("direct", "gcloud"), "'direct' or 'gcloud'", passed_over=True
@@ -88,7 +89,10 @@ class Wif:
         def own(name: str) -> str | None:
             return found.at(self._prefix + name, subject.account_level)
 
-        provider, email = own("workload-identity-provider"), own("service-account-email")
+        provider = own("workload-identity-provider")
+        email = found.at(
+            self._prefix + "service-account-email", subject.account_level, checks.SERVICE_ACCOUNT
+        )
         expiration = _number(own, "token-expiration", self._prefix)
         user = _number(own, "gcloud-run-as-user", self._prefix)
         mode = own("injection-mode")
@@ -108,7 +112,8 @@ class Wif:
             (n for n in (pods, expiration) if n is not None), self._settings.token_expiration_seconds
         )
         audience = own("audience")
-        names = (found.at(self._prefix + "skip-containers", 0) or "").split(",")
+        skip = self._prefix + "skip-containers"
+        names = found.names(skip, found.raw(skip, 0) or "", ",")
         return wif_plan.Claim(
             provider=provider,
             email=email,
@@ -116,7 +121,7 @@ class Wif:
             expiration=max(chosen, _SHORTEST),
             mode=(mode or self._mode).lower(),
             run_as_user=user,
-            skip=tuple(name for name in map(trim, names) if name and "*" not in name),
+            skip=tuple(name for name in names if "*" not in name),
         )
 
     # ── better ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -147,7 +152,7 @@ class Wif:
         audience = found.text(self._prefix + "audience")
         user = found.text(self._prefix + "gcloud-run-as-user", _USER)
         mode = found.text(self._prefix + "injection-mode", _MODE)
-        names = (found.text(self._prefix + "skip-containers") or "").replace(";", ",").split(",")
+        skip = self._prefix + "skip-containers"
         claim = wif_plan.Claim(
             provider=provider.removeprefix("//iam.googleapis.com/"),
             email=email,
@@ -160,7 +165,7 @@ class Wif:
             ),
             mode=(mode or self._mode).lower(),
             run_as_user=integer(user) if user else None,
-            skip=tuple(name for name in map(trim, names) if name),
+            skip=found.names(skip, found.text(skip) or ""),
             windows=subject.windows,
         )
         return Asked((wif_plan.plan(claim, self._settings, self._prefix, better=True),))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from vestibule.core.kinds import vocabulary
-from vestibule.core.mutation.identity import helpers, layouts
+from vestibule.core.mutation.identity import encoders, helpers, layouts
 from vestibule.core.mutation.identity.claim import AwsClaim
 from vestibule.core.mutation.identity.layouts import Layout
 from vestibule.core.mutation.identity.plan import Env, Plan
@@ -43,9 +43,8 @@ def plan(claim: AwsClaim, layout: Layout) -> Plan:
 def _with_profiles(base: Plan, claim: AwsClaim, layout: Layout) -> Plan:
     """A configuration file beside the token; programs choose by AWS_PROFILE or in their code."""
     token = layout.file("aws", layouts.TOKEN_FILE)
-    text = "\n".join(
-        f"[profile {name}]\nrole_arn = {role}\nweb_identity_token_file = {token}\n"
-        for name, role in claim.profiles
+    text = encoders.aws_config(
+        (name, {"role_arn": role, "web_identity_token_file": token}) for name, role in claim.profiles
     )
     file = Env("AWS_CONFIG_FILE", layout.file("aws", layouts.AWS_CONFIG_FILE), "source")
     shown = tokens.annotation(layouts.AWS_CONFIG_FILE, vocabulary.AWS_CONFIG)

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import hashlib
 from typing import Final
-from urllib.parse import quote
 
 import msgspec
 
 from vestibule.core.kinds import vocabulary
-from vestibule.core.mutation.identity import helpers, layouts
+from vestibule.core.mutation.identity import encoders, helpers, layouts
 from vestibule.core.mutation.identity.claim import GcpClaim
 from vestibule.core.mutation.identity.layouts import Layout
 from vestibule.core.mutation.identity.plan import ConfigMap, Env, Mount, Plan, Volume
@@ -38,9 +37,8 @@ def credentials(claim: GcpClaim, layout: Layout) -> str:
         "type": "external_account",
     }
     if claim.service_account is not None:
-        account = quote(claim.service_account, safe="@") if layout.escape_dollar else claim.service_account
-        content["service_account_impersonation_url"] = (
-            f"https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/{account}:generateAccessToken"
+        content["service_account_impersonation_url"] = encoders.impersonation_url(
+            "https://iamcredentials.googleapis.com", claim.service_account
         )
     return _encode(content).decode()
 

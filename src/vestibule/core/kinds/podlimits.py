@@ -1,0 +1,31 @@
+"""How much of one pod is served: caps that keep the work for a review in proportion to its size.
+
+A pod over a cap is refused with the cap's name. The defaults are far above what people write by hand, and low
+enough that no review costs more than a few tens of milliseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from vestibule.core.kinds.section import Section
+
+
+class PodLimits(Section, frozen=True):
+    """Caps on one pod that is to be mutated; a pod over one of them is refused, and the answer names it."""
+
+    containers: int = 500
+    """Containers and init containers together. Pods that ask for nothing are not counted."""
+    container_keys: int = 50
+    """Annotations with the name of a container or profile behind a dot (``cwii.dev/aws-role-arn.worker``), for
+    each such key, over all levels."""
+    list_names: int = 100
+    """Names in one list of containers (``cwii.dev/skip-containers`` and the like)."""
+    unknown_keys: int = 5
+    """Unknown keys that are reported with the key that was probably meant; further ones are ignored without a
+    report of their own."""
+    patch_bytes: int = 1_000_000
+    """Bytes of the patch, before it is encoded for the answer; 1 MB is 1.4 MB in the answer."""
+
+
+DEFAULT_CAPS: Final = PodLimits()
