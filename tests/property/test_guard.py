@@ -1,9 +1,9 @@
 """No path leads around a lock or a limit.
 
-A forbidden identity is put wherever a tenant can write: any dialect's key with or without a suffix, at any level,
-any variable of any container, a credentials annotation. Whatever the order of dialects and the mode, the pod
-is refused, or nothing that a container uses holds the forbidden value. The oracle is a plain search over the
-finished pod; it shares no code with the guard.
+A forbidden identity is put wherever a tenant can write: any dialect's key with or without a suffix, at any
+level, any variable of any container, a credentials annotation. Whatever the order of dialects and the mode,
+the pod is refused, or nothing that a container uses holds the forbidden value. The oracle is a plain search
+over the finished pod; it shares no code with the guard.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Nothing that is kept in memory changes an answer: a handler that has served many pods answers as a fresh one.
+"""What is kept in memory changes no answer: a handler that has served many pods answers as a fresh one.
 
 The reviews are those of pods of one workload: first passes, second passes with another webhook's changes,
 objects that change in between, every dialect in both modes, with and without policies.

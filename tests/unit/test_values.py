@@ -170,5 +170,5 @@ def test_the_configuration_of_profiles_is_read_back_as_it_was_meant() -> None:
 
     assert {name: dict(parsed[f"profile {name}"]) for name, _ in profiles} == dict(profiles)
     for name, values in (("a]", {}), ("a\nb", {}), ("", {}), ("x", {"role_arn": "a\nb = c"})):
-        with pytest.raises(ValueError, match="want one line|no name"):
+        with pytest.raises(ValueError, match=r"want one line|no name"):
             encoders.aws_config([(name, values)])

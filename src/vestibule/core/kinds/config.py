@@ -256,8 +256,8 @@ class Settings(Section, frozen=True):
     """Read the IdentityPolicy objects of the cluster too, and install their kind."""
     policies: tuple[Any, ...] = ()
     """IdentityPolicies: identities and limits for many accounts at once, each with ``name``, ``match``,
-    ``identities``, ``limits``, ``locked``, ``priority`` and ``variables``. Settings with one that cannot be understood are
-    refused."""
+    ``identities``, ``limits``, ``locked``, ``priority`` and ``variables``. Settings with one that cannot be
+    understood are refused."""
     exclude: Exclude = Exclude()
     """Pods that are never touched."""
     gcp: Gcp = Gcp()

@@ -14,13 +14,15 @@ from vestibule.core.kinds.section import Section
 class PodLimits(Section, frozen=True):
     """Caps on one pod that is to be mutated; a pod over one of them is refused, and the answer names it."""
 
-    containers: int = 500
+    containers: int = 200
     """Containers and init containers together. Pods that ask for nothing are not counted."""
-    container_keys: int = 50
-    """Annotations with the name of a container or profile behind a dot (``cwii.dev/aws-role-arn.worker``), for
-    each such key, over all levels."""
-    list_names: int = 100
+    container_keys: int = 32
+    """Annotations with the name of a container or profile behind a dot (``cwii.dev/aws-role-arn.worker``),
+    for each such key, over all levels."""
+    list_names: int = 50
     """Names in one list of containers (``cwii.dev/skip-containers`` and the like)."""
+    value_length: int = 2048
+    """Characters of one value that goes into a pod (a role, an audience and the like)."""
     unknown_keys: int = 5
     """Unknown keys that are reported with the key that was probably meant; further ones are ignored without a
     report of their own."""

@@ -32,6 +32,6 @@ def reason(request: Request, policy: Policy) -> str:
 
 
 def host_network(pod: Pod, settings: config.Settings) -> bool:
-    """Whether the pod is left alone for being on the host network. It is the pod's author who chooses that, so
-    where policies limit identities the pod is still judged."""
+    """Whether the pod is left alone for being on the host network. It is the pod's author who chooses that,
+    so where policies limit identities the pod is still judged."""
     return bool(settings.exclude.host_network and pod.spec.host_network)

@@ -7,7 +7,6 @@ cost one resolution.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -17,7 +16,7 @@ import msgspec
 from vestibule.core.admission import review
 from vestibule.core.admission.verdict import Missing, Origin, Verdict, skipped
 from vestibule.core.kinds import config, identitypolicy, selectors, vocabulary
-from vestibule.core.mutation import podview
+from vestibule.core.mutation import memo, podview
 from vestibule.core.mutation import rules as mutation_rules
 from vestibule.core.mutation.facts import Annotations, Facts, Source
 from vestibule.core.mutation.identity import azure_place, central, layouts, levels, planning, render
@@ -26,8 +25,12 @@ from vestibule.core.mutation.identity.dialects import azwi, cwii, eks, wif
 from vestibule.core.mutation.identity.plan import Plan
 from vestibule.core.mutation.sandbox.world import World
 
-_REMEMBERED: Final = 2048
-"""Distinct sets of annotations kept; at about 4 KB each some 8 MiB when full."""
+_MEMO_BYTES: Final = 24 * 1024 * 1024
+"""Room for prepared sets of annotations; some 2,000 of ordinary size."""
+_SET_BYTES: Final = 12 * 1024
+"""What a prepared set takes besides its texts; 9 to 14 KB were measured."""
+_LARGEST_SET: Final = 8 * 1024
+"""Characters of annotations in one set that is kept; larger ones are rare, and worked out for each pod."""
 
 
 _DIALECTS: Final[dict[str, Callable[[config.Settings, mutation_rules.Rules], Dialect]]] = {
@@ -105,10 +108,21 @@ class Policy:
             self._policy_reader = _DIALECTS["cwii"](settings, self.rules)
         self._plain = settings.vocabularies == ("cwii",) and not self.central
         self._by_pod = settings.azwi.layout != "1.5" or bool(settings.eks.container_credentials.identities)
-        self.prepare = functools.lru_cache(_REMEMBERED)(self._prepare)
+        self.memo: memo.ByteMemo[Prepared] = memo.ByteMemo(_MEMO_BYTES)
+        """What sets of annotations ask for."""
         self.unasked = self._unasked()
         """The verdict over every pod that nobody says anything about; None where it depends on the pod."""
-        self.bundle = functools.lru_cache(_REMEMBERED)(self._bundle)
+
+    def prepare(self, annotations: tuple[Annotations, ...], subject: Subject) -> Prepared:
+        """Everything that follows from these annotations; worked out once for each set."""
+        key = (annotations, subject)
+        found = self.memo.get(key)
+        if found is None:
+            found = self._prepare(annotations, subject)
+            size = sum([len(text) for said in annotations for text in said])
+            if size <= _LARGEST_SET:
+                self.memo.put(key, found, _SET_BYTES + 3 * size)
+        return found
 
     def subject(self, pod: review.Pod, facts: Facts) -> Subject:
         """What a decision about this pod is remembered by, besides the annotations."""
@@ -216,11 +230,6 @@ class Policy:
             yield dialect.name, dialect, found
         if self._policy_reader is not None and policies:
             yield "policy", self._policy_reader, found.of_policies()
-
-    @staticmethod
-    def _bundle(parts: tuple[int, ...], whole: render.Bundle) -> render.Bundle:
-        """Some of a bundle's plans, by position."""
-        return render.Bundle([whole.parts[index] for index in parts])
 
 
 def _refused(asked: Asked) -> Prepared:

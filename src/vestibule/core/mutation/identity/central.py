@@ -155,6 +155,8 @@ class Guard:
             return f"{KIND} {self._broken.name} cannot be understood, so {self._who} gets no identity: " + (
                 "; ".join(str(problem) for problem in self._broken.problems)
             )
+        # pods of many containers use few identities
+        found = list({use[:3]: use for use in reversed(found)}.values())[::-1]
         for use in found:
             lock = self._locks.get(use.provider)
             if lock is not None and not _same(use, lock.values.get(use.what)):

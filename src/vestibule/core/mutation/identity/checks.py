@@ -23,8 +23,8 @@ _POOL_PROVIDER: Final = re.compile(
     r"/workloadIdentityPools/[a-z0-9-]+/providers/[a-z0-9-]+"
 )
 
-# what a value of the type can hold at all: wider than the grammar, and still nothing that ends a line, a file's
-# entry, a path or a query, or that a kubelet expands
+# what a value of the type can hold at all: wider than the grammar, and still nothing that ends a line, an
+# entry of a file, a path or a query, or that a kubelet expands
 _SESSION_SAFE: Final = re.compile(r"([\w+=,.@-]|\$\([A-Za-z_][A-Za-z0-9_.-]*\))+", re.ASCII)
 _ACCOUNT_SAFE: Final = re.compile(r"[A-Za-z0-9._+-]+(@[A-Za-z0-9.:-]+)?")
 _NAME_SAFE: Final = re.compile(r"[A-Za-z0-9._-]+")

@@ -53,8 +53,9 @@ def conclude(
 def rejected(note: Note, facts: Facts) -> verdicts.Verdict:
     """The refusal of a pod for what one annotation or list of it holds."""
     source = str(facts.levels[max(note.level, 0)])
-    text = f"{source}: {note.key} is {_shown(note.value)!r}, want {note.want}"
-    finding = verdicts.Finding("refuse", text, source, note.key, note.value[:_LONGEST], note.want)
+    text = f"{source}: {_shown(note.key)} is {_shown(note.value)!r}, want {note.want}"
+    key, value = note.key[:_LONGEST_KEY], note.value[:_LONGEST_KEY]
+    finding = verdicts.Finding("refuse", text, source, key, value, note.want)
     return verdicts.refused(text, code=422, reason="invalid", levels=facts.levels, findings=(finding,))
 
 
@@ -63,7 +64,9 @@ def _shown(value: str) -> str:
 
 
 _LONGEST: Final = 80
-"""Characters of a value in a message."""
+"""Characters of a key or value in a message."""
+_LONGEST_KEY: Final = 512
+"""Characters of a key or value in a finding, for programs; no key that an API server takes is longer."""
 
 
 def _effects(bundle: render.Bundle, namespace: str) -> tuple[verdicts.Effect, ...]:
@@ -87,9 +90,10 @@ def _finding(note: Note, facts: Facts, policy: Policy, prepared: Prepared) -> ve
     if not note.key or note.level < 0:
         text = f"{source}: {note.text}"
     elif note.want:
-        text = f"{source}: {note.key} is {shown!r}, want {note.want}"
+        text = f"{source}: {_shown(note.key)} is {shown!r}, want {note.want}"
         if not refuse:
             text += f"; {note.text}"
     else:
-        text = f"{source}: {note.key} is {shown!r}: {note.text}"
-    return verdicts.Finding("refuse" if refuse else "warn", text, source, note.key, note.value, note.want)
+        text = f"{source}: {_shown(note.key)} is {shown!r}: {note.text}"
+    key, value = note.key[:_LONGEST_KEY], note.value[:_LONGEST_KEY]
+    return verdicts.Finding("refuse" if refuse else "warn", text, source, key, value, note.want)

@@ -66,7 +66,7 @@ def container(
     env: list[bytes] = []
     replaced: list[bytes] = []
     base = f"/spec/{field}/{index}"
-    for position, part in enumerate(bundle.parts):
+    for position, part in bundle.candidates(target.name):
         if (field == "initContainers" and not part.plan.init_containers) or not part.selects(target.name):
             continue
         if rules.by_content:

@@ -29,7 +29,12 @@ def lay(
     caps = policy.settings.pod_limits
     count = len(view.containers) + len(view.init_containers or ())
     if count > caps.containers:
-        raise Rejected(0, "spec.containers", f"{count} containers", f"at most {caps.containers}")
+        want = f"at most {caps.containers} (podLimits.containers)"
+        raise Rejected(0, "spec.containers", f"{count} containers", want)
+    longest = max([len(one.name) for one in (*view.containers, *(view.init_containers or ()))], default=0)
+    if longest > _LONGEST_NAME:
+        want = f"at most {_LONGEST_NAME}, as the API server does"
+        raise Rejected(0, "spec.containers", f"a name of {longest} characters", want)
     shape = _shape(pod, facts, policy, bundle, view)
     known = bundle.shapes.get(shape) if shape is not None else None
     if known is not None:
@@ -37,16 +42,27 @@ def lay(
     told = len(notes)
     laid, operations = _laid(pod, facts, policy, bundle, view, notes)
     if len(operations) > caps.patch_bytes:
-        want = f"a pod that takes at most {caps.patch_bytes} (podLimits.patchBytes)"
+        want = f"at most {caps.patch_bytes} (podLimits.patchBytes)"
         raise Rejected(0, "the patch", f"{len(operations)} bytes", want)
     made = patch.Patch(operations)
-    if shape is not None and laid is bundle and len(notes) == told and len(bundle.shapes) < _SHAPES:
+    if (
+        shape is not None
+        and laid is bundle
+        and len(notes) == told
+        and len(bundle.shapes) < _SHAPES
+        and len(operations) <= _LARGEST_PATCH
+    ):
         bundle.shapes[shape] = made
+        policy.memo.grow(3 * len(operations) + 16 * len(shape))
     return laid, made
 
 
+_LONGEST_NAME: Final = 63
+"""Characters of a container's name; the API server refuses longer ones, but only after admission."""
 _SHAPES: Final = 64
 """Patches kept by shape; nearly all pods have one of a few."""
+_LARGEST_PATCH: Final = 16 * 1024
+"""Bytes of a patch that is kept."""
 
 
 def _shape(
@@ -153,7 +169,7 @@ def _without_unserved(
         for provider in bundle.providers
         if provider not in taken
     ]
-    return policy.bundle(tuple(sorted(served)), bundle)
+    return bundle.only(sorted(served))
 
 
 def _without_taken_volumes(
@@ -178,7 +194,7 @@ def _without_taken_volumes(
             )
         else:
             kept.append(index)
-    return bundle if len(kept) == len(bundle.parts) else policy.bundle(tuple(kept), bundle)
+    return bundle if len(kept) == len(bundle.parts) else bundle.only(kept)
 
 
 def _check_helpers(bundle: render.Bundle, view: podview.PodView, pod: review.Pod, notes: list[Note]) -> None:

@@ -90,12 +90,12 @@ class Levels:
 
     def _drop_locked(self, count: int, locked: Callable[[str], str]) -> None:
         """Leave out what a locked policy does not let the pod's levels say."""
-        for index, annotations in self._levels:
+        for index, said in self._levels:
             if index >= count:
                 continue
-            for key in [key for key in annotations if locked(key)]:
+            for key in [key for key in said if locked(key)]:
                 text = f"ignored: IdentityPolicy {locked(key)} is locked"
-                self._note(index, key, annotations.pop(key), "", text)
+                self._note(index, key, said.pop(key), "", text)
 
     def of_policies(self) -> Levels:
         """What the policies say alone; what is learnt by reading it is learnt here, too."""
@@ -137,8 +137,8 @@ class Levels:
         return next((index for index, value in self._values(key) if trim(value)), -1)
 
     def at(self, key: str, level: int, check: Check = TEXT) -> str | None:
-        """The value at one level as it stands there; None when the key is absent. Raises Rejected for one that
-        must not reach a pod."""
+        """The value at one level as it stands there; None when the key is absent. Raises Rejected for one
+        that must not reach a pod."""
         value = self.raw(key, level)
         if value:
             self._screen(level, key, value, check)
@@ -150,6 +150,11 @@ class Levels:
 
     def _screen(self, level: int, key: str, value: str, check: Check) -> None:
         """What a type cannot hold passes in no mode."""
+        longest = self._caps.value_length
+        if len(value) > longest:
+            raise Rejected(
+                level, key, f"{len(value)} characters", f"at most {longest} (podLimits.valueLength)"
+            )
         if not value.isprintable() or not check.safe(value):
             raise Rejected(level, key, value, check.want if check is not TEXT else "no control characters")
 
@@ -206,7 +211,12 @@ class Levels:
                 found.setdefault(suffix, level)
         most = self._caps.container_keys
         if len(found) > most:
-            raise Rejected(next(iter(found.values())), f"{begin}*", f"{len(found)} keys", f"at most {most}")
+            raise Rejected(
+                next(iter(found.values())),
+                f"{begin}*",
+                f"{len(found)} keys",
+                f"at most {most} (podLimits.containerKeys)",
+            )
         return sorted(found)
 
     def names(self, key: str, text: str, separators: str = ",;") -> tuple[str, ...]:
@@ -215,7 +225,7 @@ class Levels:
             text = text.replace(separator, separators[0])
         found = tuple(dict.fromkeys(name for part in text.split(separators[0]) if (name := trim(part))))
         if len(found) > self._caps.list_names:
-            want = f"at most {self._caps.list_names} names"
+            want = f"at most {self._caps.list_names} (podLimits.listNames)"
             raise Rejected(max(self.where(key), 0), key, f"{len(found)} names", want)
         return found
 
@@ -226,7 +236,7 @@ class Levels:
         meant, which is what costs: for many keys it is not searched any more. ``hinted_only``: others have
         keys there, too, so a key that resembles none of ours is not reported."""
         most = self._caps.unknown_keys
-        if self._unknown > most or self._searches > 4 * most:
+        if self._unknown > most or self._searches > 2 * most:
             return
         self._searches += 1
         meant = nearest()

@@ -6,6 +6,7 @@ kept.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -14,6 +15,9 @@ from vestibule.core.kinds import selectors, vocabulary
 from vestibule.core.mutation import podview
 from vestibule.core.mutation.identity.plan import Env, Helper, Mount, Plan, Volume
 
+_position = operator.itemgetter(0)
+_SELECTIONS: Final = 4
+"""Parts of a bundle that are kept as bundles; a pod for which some clouds are left out is rare."""
 _KEPT_POSITIONS: Final = 16
 """Containers beyond this position are rare; their operations are made anew, so that memory stays bounded."""
 
@@ -54,6 +58,11 @@ class Names:
     def __init__(self, names: Iterable[str]) -> None:
         self._exact = frozenset(name for name in names if "*" not in name)
         self._globs = tuple(dict.fromkeys(name for name in names if "*" in name))
+
+    @property
+    def one(self) -> str:
+        """The name, where there is one and it is no glob; else empty."""
+        return next(iter(self._exact)) if len(self._exact) == 1 and not self._globs else ""
 
     def __bool__(self) -> bool:
         return bool(self._exact or self._globs)
@@ -104,7 +113,10 @@ class Bundle:
 
     __slots__ = (
         "_annotations",
+        "_general",
         "_ops",
+        "_own",
+        "_selections",
         "_volumes",
         "annotations",
         "env_names",
@@ -126,6 +138,13 @@ class Bundle:
 
     def __init__(self, parts: Sequence[Pieces]) -> None:
         self.parts = tuple(parts)
+        self._selections: dict[tuple[int, ...], Bundle] = {}
+        self._general: list[tuple[int, Pieces]] = []
+        self._own: dict[str, list[tuple[int, Pieces]]] = {}
+        for position, part in enumerate(parts):
+            # a plan for one container is found by its name: work must not grow with containers times plans
+            own = part.include.one
+            (self._own.setdefault(own, []) if own else self._general).append((position, part))
         self.providers = tuple(dict.fromkeys(part.plan.provider for part in parts))
         self.volumes: dict[str, VolumePiece] = {}
         for part in parts:
@@ -168,6 +187,21 @@ class Bundle:
         self.shapes: dict[Shape, patch.Patch] = {}
         """Patches of pods in which nothing is ours, by the lists that they have."""
         self.has_config_maps = any(part.plan.config_map is not None for part in parts)
+
+    def only(self, positions: Sequence[int]) -> Bundle:
+        """Some of the plans, by position."""
+        key = tuple(positions)
+        found = self._selections.get(key)
+        if found is None:
+            found = Bundle([self.parts[position] for position in key])
+            if len(self._selections) < _SELECTIONS:
+                self._selections[key] = found
+        return found
+
+    def candidates(self, container: str) -> Iterable[tuple[int, Pieces]]:
+        """The plans that may be for this container, with their positions, in order."""
+        own = self._own.get(container)
+        return self._general if own is None else sorted((*self._general, *own), key=_position)
 
     def volume_operations(self, *, exists: bool) -> bytes:
         """Operations that add all volumes to a pod that has none of them."""

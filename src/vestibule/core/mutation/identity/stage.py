@@ -5,6 +5,7 @@ What the levels ask for is prepared once (``policy.prepare``); what is left per 
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Final
 
 import msgspec
@@ -41,7 +42,7 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
     if policy.rules.tell:
         notes += prepared.notes
         if ours:
-            notes += _label_notes(labels)
+            notes += _label_notes(labels, policy.settings.pod_limits.unknown_keys)
     guard = prepared.guard
     if excluded or (not prepared.bundle.parts and not notes and not facts.notes):
         refusal = guard.refusal(pod, patch.NO_PATCH, ()) if guard is not None else ""
@@ -74,11 +75,11 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
     return conclusion.conclude(bundle, patched, notes, facts, policy, prepared)
 
 
-def _label_notes(raw: msgspec.Raw) -> list[Note]:
-    """Labels are not read; one that looks like ours is told."""
+def _label_notes(raw: msgspec.Raw, most: int) -> list[Note]:
+    """Labels are not read; those that look like ours are reported, the first few of them."""
     labels = msgspec.json.decode(raw, type=dict[str, Any] | None) or {}
+    ours = ((key, value) for key, value in labels.items() if key.startswith(vocabulary.CWII_PREFIX))
     return [
         Note("a label is not read, make it an annotation", 0, key, str(value))
-        for key, value in labels.items()
-        if key.startswith(vocabulary.CWII_PREFIX)
+        for key, value in itertools.islice(ours, most)
     ]

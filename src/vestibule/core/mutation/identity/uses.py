@@ -157,7 +157,7 @@ def _of_container(container: Object, mounted: _Mounted) -> Iterator[Use]:
         if key in _IDENTITY:
             provider, what = _IDENTITY[key]
             # without a token of this pod the variable belongs to credentials that the program brings along
-            if files.get(provider) or mounted.tokens:
+            if files.get(provider) or mounted:
                 yield Use(provider, what, value if isinstance(value, str) else None, where)
         elif key == _CREDENTIALS_TEXT:
             yield from of_credentials(value if isinstance(value, str) else "", where, [mounted])
@@ -167,22 +167,34 @@ def _of_container(container: Object, mounted: _Mounted) -> Iterator[Use]:
 
 
 class _Mounted:
-    """The tokens that a container sees, by file."""
+    """The tokens that a container sees. Files are looked up when one is named: a volume may hold thousands of
+    tokens, and every container may mount it."""
 
     def __init__(self, container: Object, tokens: Mapping[str, dict[str, str]]) -> None:
-        self.tokens: dict[str, str] = {}
+        self._tokens = tokens
+        self._mounts: dict[str, tuple[str, str]] = {}
         for mount in _objects(container.get("volumeMounts")):
-            for path, audience in tokens.get(str(mount.get("name")), {}).items():
-                below = str(mount.get("subPath") or "")
-                if not below:
-                    self.tokens[_plain(f"{mount.get('mountPath')}/{path}")] = audience
-                elif path == below or path.startswith(f"{below}/"):
-                    rest = path.removeprefix(below)
-                    self.tokens[_plain(f"{mount.get('mountPath')}{rest}")] = audience
+            if mount.get("name") in tokens:
+                place = str(mount["name"]), _plain(str(mount.get("subPath") or ""))
+                self._mounts[_plain(str(mount.get("mountPath")))] = place
+
+    def __bool__(self) -> bool:
+        return bool(self._mounts)
 
     def audience(self, file: str) -> str | None:
         """The audience of the token at a path; None when no token of this pod is there."""
-        return self.tokens.get(_plain(file))
+        if not self._mounts or len(file) > _LONGEST_PATH:
+            return None
+        parts = _plain(file).split("/")
+        for depth in range(len(parts), -1, -1):
+            found = self._mounts.get("/".join(parts[:depth]))
+            if found is not None:
+                volume, below = found
+                return self._tokens[volume].get("/".join([*filter(None, [below]), *parts[depth:]]))
+        return None
+
+
+_LONGEST_PATH: Final = 4096
 
 
 def _plain(path: str) -> str:
@@ -206,7 +218,7 @@ def _tokens(volumes: object) -> dict[str, dict[str, str]]:
             token = source.get("serviceAccountToken")
             if isinstance(token, dict) and token.get("audience"):
                 files = found.setdefault(str(volume.get("name")), {})
-                files[str(token.get("path"))] = str(token["audience"])
+                files[_plain(str(token.get("path")))] = str(token["audience"])
     return found
 
 

@@ -36,4 +36,4 @@ def _nearest(prefix: str, name: str, names: Collection[str]) -> str:
 
 
 _LONGEST: Final = 80
-"""Characters of a name that may be a misspelt one; comparing longer ones costs more than the hint is worth."""
+"""Characters of a name that may be a misspelt one; comparing longer ones costs more than a hint is worth."""
