@@ -89,7 +89,7 @@ class Live:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(SECONDS)
 
-    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Source | None | Unknown:
         async def asked() -> Source | None | Unknown:
             return self.cluster.peek(kind, namespace, name)
 

@@ -50,7 +50,7 @@ class Backend(Protocol):
         """Run a coroutine of the cluster where it belongs."""
         ...
 
-    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Source | None | Unknown:
         """What the cache says, asked where the cluster belongs."""
         ...
 
@@ -84,7 +84,7 @@ class _Embedded:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
 
-    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Source | None | Unknown:
         return self.cluster.peek(kind, namespace, name)
 
     def listen(self, namespace: str, callback: Callable[[Event], None]) -> Callable[[], None]:

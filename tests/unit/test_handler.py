@@ -97,7 +97,7 @@ def test_an_object_the_cache_does_not_know_is_read_live() -> None:
     class Forgetful:
         synced = True
 
-        def peek(self, kind: Any, namespace: str, name: str) -> Any:
+        def peek(self, kind: Any, namespace: str, name: str, uid: str = "") -> Any:
             from vestibule.adapters.cluster.ports import UNKNOWN
 
             return UNKNOWN

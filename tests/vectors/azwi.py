@@ -42,7 +42,7 @@ class Unreadable(MemoryCluster):
         super().__init__(objects)
         self._reason = reason
 
-    def peek(self, kind: Kind, namespace: str, name: str) -> Any:
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Any:
         from vestibule.adapters.cluster.ports import UNKNOWN
 
         return UNKNOWN

@@ -22,9 +22,9 @@ async def facts(request: Request, pod: Pod, rules: Rules, cache: Cache, reader: 
     """
     fetched: dict[tuple[Kind, str, str], Source | None] = {}
 
-    def read(kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+    def read(kind: Kind, namespace: str, name: str, uid: str = "", /) -> Source | None | Unknown:
         key = (kind, namespace, name)
-        return fetched[key] if key in fetched else cache.peek(kind, namespace, name)
+        return fetched[key] if key in fetched else cache.peek(kind, namespace, name, uid)
 
     while True:
         try:

@@ -2,9 +2,10 @@
 pod names them.
 
 What is not in the store is UNKNOWN, never "absent": a ServiceAccount created a millisecond before its pod
-is read from the API server. Workloads would be many and most never asked for, so they are read on demand,
-kept for a few seconds and bounded in number. Absences are remembered for a moment, so that a flood of pods
-with a missing account costs one read.
+is read from the API server, and an absence is never cached. Workloads would be many and most never asked for,
+so they are read on demand and cached for at most a second. An owner is never older than what it owns: when a
+ReplicaSet or Job is read, its own controller is read anew after it, so the annotations that a rollout began
+with are those that its pods get.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import logging
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -29,12 +30,12 @@ from vestibule.core.kinds.gvk import Kind
 from vestibule.core.mutation.facts import Source
 
 REFLECTED: Final = (gvk.NAMESPACE, gvk.SERVICE_ACCOUNT)
-_ABSENT_SECONDS: Final = 1.0
-"""How long an absence is believed."""
-_OWNER_SECONDS: Final = 10.0
-"""How long a workload that was read is believed; a rollout asks for the same one many times a second."""
-_REMEMBERED: Final = 10_000
-"""Workloads and absences kept; at 0.5 KB some 5 MiB."""
+OWNER_SECONDS: Final = 1.0
+"""How long a workload that was read is cached; a rollout asks for the same one many times a second."""
+_CACHE_BYTES: Final = 8 * 1024 * 1024
+"""Room for cached workloads; some 10,000 of ordinary size."""
+_ENTRY_BYTES: Final = 600
+"""What a cached workload takes besides its annotations."""
 _LOST_SECONDS: Final = 60.0
 """How long a store may be on its own before we stop calling ourselves ready."""
 
@@ -44,6 +45,15 @@ _FORBIDDEN_SECONDS: Final = 60.0
 logger = logging.getLogger(__name__)
 _item = msgspec.json.Decoder(Item).decode
 _Key = tuple[Kind, str, str]
+_PARENTS: Final = {gvk.REPLICA_SET: gvk.DEPLOYMENT, gvk.JOB: gvk.CRON_JOB}
+
+
+class _Recent(NamedTuple):
+    """A workload that was read."""
+
+    until: float
+    found: Source
+    size: int
 
 
 class LiveCluster:
@@ -62,7 +72,8 @@ class LiveCluster:
         """Live reads by kind and result."""
         self.reflectors = {kind: Reflector(client, kind, self._tell, clock=clock) for kind in REFLECTED}
         self._stores = {kind: reflector.store for kind, reflector in self.reflectors.items()}
-        self._recent: OrderedDict[_Key, tuple[float, Source | None]] = OrderedDict()
+        self._recent: OrderedDict[_Key, _Recent] = OrderedDict()
+        self._recent_bytes = 0
         self._reading: dict[_Key, asyncio.Task[Source | None]] = {}
 
     @property
@@ -105,7 +116,7 @@ class LiveCluster:
         await asyncio.gather(*self._reading.values(), return_exceptions=True)
         await self._client.close()
 
-    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Source | None | Unknown:
         """What is known without asking."""
         store = self._stores.get(kind)
         if store is not None:
@@ -113,8 +124,10 @@ class LiveCluster:
             if found is not None:
                 return found
         recent = self._recent.get((kind, namespace, name))
-        if recent is not None and recent[0] > self._clock():
-            return recent[1]
+        if recent is not None and recent.until > self._clock():
+            found = recent.found
+            if not (uid and found.uid) or uid == found.uid:
+                return found  # else another object has taken the name
         if self._forbidden and self._forbidden.get(kind, 0.0) > self._clock():
             return None
         return UNKNOWN
@@ -126,8 +139,12 @@ class LiveCluster:
         if task is None:
             task = asyncio.create_task(self._read(key))
             self._reading[key] = task
-            task.add_done_callback(lambda _: self._reading.pop(key, None))
+            task.add_done_callback(lambda done: self._read_ended(key, done))
         return await asyncio.shield(task)
+
+    def _read_ended(self, key: _Key, task: asyncio.Task[Source | None]) -> None:
+        if self._reading.get(key) is task:  # else a newer read has taken its place
+            del self._reading[key]
 
     async def _read(self, key: _Key) -> Source | None:
         kind, namespace, name = key
@@ -148,7 +165,11 @@ class LiveCluster:
             self.lookups[kind.kind, "failed"] += 1
             raise errors.LookupFailed(what, str(error)) from error
         self.lookups[kind.kind, "found" if found else "absent"] += 1
-        self._remember(key, found)
+        if found is not None and kind not in self._stores:
+            # a read that was overtaken by a newer one of the same object must not be cached over it
+            if self._reading.get(key) is asyncio.current_task():
+                self._cache(key, found)
+            self._read_owners_anew(kind, found)
         return found
 
     def _may_miss(self, kind: Kind) -> bool:
@@ -161,14 +182,30 @@ class LiveCluster:
             logger.warning("may not be read, passed over", extra={"kind": str(kind), "error": error})
         self._forbidden[kind] = self._clock() + _FORBIDDEN_SECONDS
 
-    def _remember(self, key: _Key, found: Source | None) -> None:
-        if found is not None and key[0] in self._stores:
-            return  # its watch will bring it, and with it every later change
-        seconds = _ABSENT_SECONDS if found is None else _OWNER_SECONDS
-        self._recent[key] = (self._clock() + seconds, found)
-        self._recent.move_to_end(key)
-        while len(self._recent) > _REMEMBERED:
-            self._recent.popitem(last=False)
+    def _read_owners_anew(self, kind: Kind, found: Source) -> None:
+        """What owns an object that was just read must be read after it: neither the cache nor a read that is
+        under way counts."""
+        parent = _PARENTS.get(kind)
+        if parent is None:
+            return
+        for owner in found.owners:
+            if owner.kind == parent.kind:
+                key = (parent, found.namespace, owner.name)
+                self._drop(key)
+                self._reading.pop(key, None)
+
+    def _cache(self, key: _Key, found: Source) -> None:
+        self._drop(key)
+        size = _ENTRY_BYTES + sum(map(len, found.annotations))
+        self._recent[key] = _Recent(self._clock() + OWNER_SECONDS, found, size)
+        self._recent_bytes += size
+        while self._recent_bytes > _CACHE_BYTES:
+            self._drop(next(iter(self._recent)))
+
+    def _drop(self, key: _Key) -> None:
+        dropped = self._recent.pop(key, None)
+        if dropped is not None:
+            self._recent_bytes -= dropped.size
 
     async def fetch(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
         """See Objects."""
@@ -212,7 +249,6 @@ class LiveCluster:
         return end
 
     def _tell(self, event: Event) -> None:
-        self._recent.pop((event.kind, event.source.namespace, event.source.name), None)
         for callback in self._callbacks:
             callback(event)
 

@@ -149,9 +149,9 @@ class DirectoryCluster:
             raise LookupFailed(str(entity.key(kind, namespace, name)), f"{self.path} is not loaded")
         return await self._store.get(kind, namespace, name)
 
-    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Source | None | Unknown:
         """See Cache."""
-        return self._store.peek(kind, namespace, name) if self._loaded else UNKNOWN
+        return self._store.peek(kind, namespace, name, uid) if self._loaded else UNKNOWN
 
     async def fetch(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
         """See Objects."""

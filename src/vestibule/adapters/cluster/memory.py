@@ -124,7 +124,7 @@ class MemoryCluster:
         entry = self._entries.get(key)
         return entry.source if entry else None
 
-    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Source | None | Unknown:
         """See Cache; an object with a fault is UNKNOWN, so that a Reader is asked and meets the fault."""
         if self._faults and self._status("GET", entity.key(kind, namespace, name)):
             return UNKNOWN

@@ -43,8 +43,9 @@ class Cache(Protocol):
         """Whether everything that exists has been seen at least once."""
         ...
 
-    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
-        """The object; None when it surely does not exist; UNKNOWN when a Reader must be asked."""
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Source | None | Unknown:
+        """The object; None when it surely does not exist; UNKNOWN when a Reader must be asked. ``uid`` is the
+        one that is meant: a cached object with another one is out of date."""
         ...
 
 

@@ -61,7 +61,7 @@ class RememberedCluster:
             self._found[key] = await self._live.get(kind, namespace, name)
         return self._found[key]
 
-    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Source | None | Unknown:
         """See Cache."""
         return self._found.get((kind, namespace, name), UNKNOWN)
 

@@ -43,9 +43,9 @@ class Overlay:
             return found
         return await self._below.get(kind, namespace, name)
 
-    def peek(self, kind: Kind, namespace: str, name: str) -> Source | None | Unknown:
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Source | None | Unknown:
         """See Cache."""
-        found = self._above.peek(kind, namespace, name)
+        found = self._above.peek(kind, namespace, name, uid)
         if found is not None or self._below is None:
             return found
-        return self._below.peek(kind, namespace, name)
+        return self._below.peek(kind, namespace, name, uid)

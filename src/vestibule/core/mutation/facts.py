@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, Self
+from collections.abc import Mapping
+from typing import Any, Final, Literal, Protocol, Self
 
 import msgspec
 
@@ -154,8 +154,13 @@ def _text(mapping: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-Read = Callable[[Kind, str, str], Source | None | Unknown]
-"""Kind, namespace and name to the object, None when there is none, or UNKNOWN."""
+class Read(Protocol):
+    """How a collection of facts reads objects."""
+
+    def __call__(self, kind: Kind, namespace: str, name: str, uid: str = "", /) -> Source | None | Unknown:
+        """The object, None when there is none, or UNKNOWN. ``uid`` is the one that is meant: who caches does
+        not give another one without reading it anew."""
+        ...
 
 
 class Need(msgspec.Struct, frozen=True):

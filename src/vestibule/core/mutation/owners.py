@@ -32,14 +32,14 @@ def by_kind(namespace: str, references: Sequence[OwnerRef], read: Read) -> Walke
     """The original's walk: the first reference whose object exists wins."""
     for reference in references:
         if reference.kind == "ReplicaSet":
-            replica_set = read(gvk.REPLICA_SET, namespace, reference.name)
+            replica_set = read(gvk.REPLICA_SET, namespace, reference.name, reference.uid)
             if replica_set is UNKNOWN:
                 raise Unread(gvk.REPLICA_SET, namespace, reference.name)
             if replica_set is None:
                 continue
             for parent in replica_set.owners:
                 if parent.kind == "Deployment":
-                    deployment = read(gvk.DEPLOYMENT, namespace, parent.name)
+                    deployment = read(gvk.DEPLOYMENT, namespace, parent.name, parent.uid)
                     if deployment is UNKNOWN:
                         raise Unread(gvk.DEPLOYMENT, namespace, parent.name)
                     if deployment is not None:
@@ -47,7 +47,7 @@ def by_kind(namespace: str, references: Sequence[OwnerRef], read: Read) -> Walke
             return Walked((replica_set,))
         kind = _DIRECT.get(reference.kind)
         if kind is not None:
-            owner = read(kind, namespace, reference.name)
+            owner = read(kind, namespace, reference.name, reference.uid)
             if owner is UNKNOWN:
                 raise Unread(kind, namespace, reference.name)
             if owner is not None:
@@ -73,7 +73,7 @@ def by_controller(namespace: str, references: Sequence[OwnerRef], read: Read) ->
     kind = _CONTROLLERS.get(reference.kind)
     if kind is None or not (reference.api_version == kind.api_version or _in_group(reference, kind)):
         return _NOBODY
-    owner = read(kind, namespace, reference.name)
+    owner = read(kind, namespace, reference.name, reference.uid)
     if owner is UNKNOWN:
         raise Unread(kind, namespace, reference.name)
     if owner is None:
@@ -88,7 +88,7 @@ def by_controller(namespace: str, references: Sequence[OwnerRef], read: Read) ->
         return Walked((owner,))
     if parent_ref.api_version != parent_kind.api_version and not _in_group(parent_ref, parent_kind):
         return Walked((owner,))
-    parent = read(parent_kind, namespace, parent_ref.name)
+    parent = read(parent_kind, namespace, parent_ref.name, parent_ref.uid)
     if parent is UNKNOWN:
         raise Unread(parent_kind, namespace, parent_ref.name)
     if parent is None:
