@@ -1,4 +1,5 @@
-"""The function behind ``/validate``: KataConfigs and OSCWebhookConfigs, refused with all that is wrong.
+"""The function behind ``/validate``: IdentityPolicies, KataConfigs and OSCWebhookConfigs, refused with all
+that is wrong.
 
 The rules are those of ``vestibule lint``. Other kinds pass: a wide registration must not be able to harm
 them.
@@ -10,7 +11,9 @@ from typing import Any
 
 import msgspec
 
+from vestibule import errors
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse
+from vestibule.core.kinds import identitypolicy
 from vestibule.core.mutation.sandbox import validation
 
 _KINDS = ("KataConfig", "OSCWebhookConfig")
@@ -27,16 +30,33 @@ def answer(request: HttpRequest) -> HttpResponse:
     except (msgspec.MsgspecError, KeyError, TypeError):
         return HttpResponse(400, b"want an AdmissionReview", "text/plain")
     response: dict[str, Any] = {"uid": uid, "allowed": True}
-    if isinstance(obj, dict) and obj.get("kind") in _KINDS:
-        wrong = validation.of_object(str(obj["kind"]), obj)
-        if wrong:
-            name = f"{obj['kind']} {(obj.get('metadata') or {}).get('name', '')}"
-            text = "; ".join(f"{one.path} {one.text} ({one.code})" for one in wrong)
-            response = {
-                "uid": uid,
-                "allowed": False,
-                "status": {"message": f"{name}: {text}", "code": 422, "reason": "Invalid"},
-            }
+    text = _refusal(obj) if isinstance(obj, dict) and not _is_deleted(obj) else ""
+    if text:
+        status = {"message": text, "code": 422, "reason": "Invalid"}
+        response = {"uid": uid, "allowed": False, "status": status}
     return HttpResponse(
         200, msgspec.json.encode({"apiVersion": version, "kind": "AdmissionReview", "response": response})
     )
+
+
+def _is_deleted(obj: dict[str, Any]) -> bool:
+    """Whether only finalizers are removed any more; a broken object must be able to go."""
+    meta = obj.get("metadata")
+    return isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
+
+
+def _refusal(obj: dict[str, Any]) -> str:
+    """Everything that is wrong with an object, in one text; empty when nothing is."""
+    kind = str(obj.get("kind"))
+    meta = obj.get("metadata")
+    name = f"{kind} {meta.get('name', '') if isinstance(meta, dict) else ''}"
+    if kind == identitypolicy.KIND:
+        try:
+            identitypolicy.of_object(obj)
+        except errors.InvalidInput as error:
+            return f"{name}: " + "; ".join(f"spec.{one.field} {one.text}" for one in error.problems)
+    elif kind in _KINDS:
+        wrong = validation.of_object(kind, obj)
+        if wrong:
+            return f"{name}: " + "; ".join(f"{one.path} {one.text} ({one.code})" for one in wrong)
+    return ""

@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
-_GLOB: Final = re.compile(r"[a-z0-9*]([-a-z0-9.*]*[a-z0-9*])?")
+NAME_GLOB: Final = r"[a-z0-9*]([-a-z0-9.*]*[a-z0-9*])?"
+"""A Kubernetes object name in which ``*`` may stand, as a pattern."""
+_GLOB: Final = re.compile(NAME_GLOB)
 
 
 def is_name_glob(text: str) -> bool:

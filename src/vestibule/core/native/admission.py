@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from vestibule.core.kinds import vocabulary
 from vestibule.core.kinds.config import Settings
+from vestibule.core.kinds.gvk import IDENTITY_POLICY
 
 Object = dict[str, Any]
 API: Final = "admissionregistration.k8s.io/v1"
@@ -118,7 +119,8 @@ def match_conditions(settings: Settings) -> list[dict[str, str]]:
                 "expression": f"!request.namespace.matches('^({pattern})$')",
             }
         )
-    if settings.exclude.host_network:
+    if settings.exclude.host_network and not (settings.policies or settings.identity_policies):
+        # with policies such pods are sent: their authors chose the network, and limits hold all the same
         conditions.append(
             {
                 "name": "not-on-the-host-network",
@@ -134,27 +136,23 @@ def _regex(glob: str) -> str:
 
 
 def validating_configuration(settings: Settings) -> Object:
-    """KataConfigs and OSCWebhookConfigs are looked at before they are stored. While we are down they pass:
-    what is broken is left out by the webhook all the same."""
+    """Objects that decide about many pods are validated before they are stored.
+
+    KataConfigs and OSCWebhookConfigs pass while we are down: other operators write them, and what is broken
+    is left out by the webhook all the same. IdentityPolicies do not: one that cannot be understood refuses
+    identities in its scope, so it must not be stored.
+    """
     install = settings.install
-    entry: Object = {
-        "name": "sandboxes.vestibule.dev",
-        "admissionReviewVersions": ["v1"],
-        "clientConfig": client_config(settings, "/validate"),
-        "failurePolicy": "Ignore",
-        "matchPolicy": "Equivalent",
-        "rules": [
-            {
-                "apiGroups": ["kataconfiguration.openshift.io"],
-                "apiVersions": ["*"],
-                "operations": ["CREATE", "UPDATE"],
-                "resources": ["kataconfigs", "oscwebhookconfigs"],
-                "scope": "Cluster",
-            }
-        ],
-        "sideEffects": "None",
-        "timeoutSeconds": settings.webhook.timeout_seconds,
-    }
+    entries: list[Object] = []
+    if settings.sandbox.enabled:
+        resources = ["kataconfigs", "oscwebhookconfigs"]
+        group = "kataconfiguration.openshift.io"
+        entries.append(_validated(settings, "sandboxes.vestibule.dev", group, resources, "Ignore"))
+    if settings.identity_policies:
+        resources = [IDENTITY_POLICY.plural]
+        entries.append(
+            _validated(settings, "policies.vestibule.dev", IDENTITY_POLICY.group, resources, "Fail")
+        )
     meta: Object = {"name": install.name}
     annotations = ca_injection(settings)
     if annotations:
@@ -163,7 +161,33 @@ def validating_configuration(settings: Settings) -> Object:
         "apiVersion": API,
         "kind": "ValidatingWebhookConfiguration",
         "metadata": meta,
-        "webhooks": [entry],
+        "webhooks": entries,
+    }
+
+
+def validates(settings: Settings) -> bool:
+    """Whether there is anything to validate."""
+    return settings.sandbox.enabled or settings.identity_policies
+
+
+def _validated(settings: Settings, name: str, group: str, resources: list[str], failure: str) -> Object:
+    return {
+        "name": name,
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": client_config(settings, "/validate"),
+        "failurePolicy": failure,
+        "matchPolicy": "Equivalent",
+        "rules": [
+            {
+                "apiGroups": [group],
+                "apiVersions": ["*"],
+                "operations": ["CREATE", "UPDATE"],
+                "resources": resources,
+                "scope": "Cluster",
+            }
+        ],
+        "sideEffects": "None",
+        "timeoutSeconds": settings.webhook.timeout_seconds,
     }
 
 

@@ -14,6 +14,7 @@ from vestibule.core.kinds import (
     labels,
     outages,
     publishing,
+    selectors,
 )
 from vestibule.core.kinds.gvk import (
     IDENTITY_POLICY,
@@ -28,19 +29,55 @@ Object = dict[str, Any]
 
 
 def identity_policy() -> Object:
-    """The definition of IdentityPolicy; its name is the object's, so the spec has none."""
-    spec = schema.structural(identitypolicy.IdentityPolicy)
-    del spec["properties"]["name"]
+    """The definition of IdentityPolicy; its name is the object's, so the spec has none.
+
+    A misspelt field must not vanish before anybody sees it, and a limit with it: unknown fields are stored,
+    and refused by the validating webhook, or at the latest by whoever reads the policy.
+    """
+    spec = schema.open_objects(schema.structural(identitypolicy.IdentityPolicy))
+    fields = spec["properties"]
+    del fields["name"]
     spec.pop("required", None)
+    for name in ("namespaces", "serviceAccounts"):
+        listed = fields["match"]["properties"][name]
+        listed |= {"minItems": 1, "maxItems": _MOST_GLOBS}
+        listed["items"] |= {"maxLength": 253, "pattern": f"^{selectors.NAME_GLOB}$"}
+    value = {"maxLength": _LONGEST_VALUE, "pattern": identitypolicy.VALUE_PATTERN}
+    for cloud in ("aws", "az", "gcp"):
+        for given in fields["identities"]["properties"][cloud]["properties"].values():
+            given.update(value)
+        for globs in fields["limits"]["properties"][cloud]["properties"].values():
+            globs["maxItems"] = _MOST_GLOBS
+            globs["items"].update(value)
+    images = fields["limits"]["properties"]["images"]
+    images["maxItems"] = _MOST_GLOBS
+    images["items"] |= value
+    fields["variables"]["additionalProperties"] |= value
+    status = {
+        "type": "object",
+        "properties": {
+            "observedGeneration": {"type": "integer", "format": "int64"},
+            "conditions": conditions.SCHEMA,
+        },
+    }
     columns = [
         {"name": "Priority", "type": "integer", "jsonPath": ".spec.priority"},
         {"name": "Locked", "type": "boolean", "jsonPath": ".spec.locked"},
         {"name": "Namespaces", "type": "string", "jsonPath": ".spec.match.namespaces"},
+        {
+            "name": "Accepted",
+            "type": "string",
+            "jsonPath": ".status.conditions[?(@.type=='Accepted')].status",
+        },
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]
-    return definition(
-        IDENTITY_POLICY, "Identities and limits for many ServiceAccounts.", spec, columns, ["idp"]
-    )
+    about = "Identities and limits for many ServiceAccounts."
+    return definition(IDENTITY_POLICY, about, spec, columns, ["idp"], status)
+
+
+_MOST_GLOBS: Final = 500
+"""Globs in one list; enough for one for each namespace of a large tenant."""
+_LONGEST_VALUE: Final = 2048
 
 
 def webhook() -> Object:

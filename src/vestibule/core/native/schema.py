@@ -17,6 +17,17 @@ def structural(kind: type) -> dict[str, Any]:
     return _plain(schema, parts)
 
 
+def open_objects(plain: dict[str, Any]) -> dict[str, Any]:
+    """The schema with unknown fields kept in every object that lists its fields."""
+    if "properties" in plain:
+        plain["x-kubernetes-preserve-unknown-fields"] = True
+        for child in plain["properties"].values():
+            open_objects(child)
+    if isinstance(plain.get("items"), dict):
+        open_objects(plain["items"])
+    return plain
+
+
 def _plain(schema: Any, parts: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in schema:
         inner = _plain(parts[schema["$ref"]], parts)

@@ -1,0 +1,1 @@
+"""The status of IdentityPolicies: whether each can be understood."""
