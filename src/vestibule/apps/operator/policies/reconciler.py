@@ -1,5 +1,5 @@
-"""Reports on every IdentityPolicy whether it can be understood. One that cannot refuses identities in its scope,
-so its author must learn of it where they look: in the status and by an Event."""
+"""Reports on every IdentityPolicy whether it can be understood. One that cannot refuses identities in its
+scope, so its author must learn of it where they look: in the status and by an Event."""
 
 from __future__ import annotations
 
