@@ -1,5 +1,5 @@
 """The function behind ``/validate``: IdentityPolicies, KataConfigs and OSCWebhookConfigs, refused with all
-that is wrong.
+that is wrong, and changes to confidential pods where no policy of the API server guards them.
 
 The rules are those of ``vestibule lint``. Other kinds pass: a wide registration must not be able to harm
 them.
@@ -13,7 +13,7 @@ import msgspec
 
 from vestibule import errors
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse
-from vestibule.core.kinds import identitypolicy
+from vestibule.core.kinds import identitypolicy, kata
 from vestibule.core.mutation.sandbox import validation
 
 _KINDS = ("KataConfig", "OSCWebhookConfig")
@@ -30,13 +30,35 @@ def answer(request: HttpRequest) -> HttpResponse:
     except (msgspec.MsgspecError, KeyError, TypeError):
         return HttpResponse(400, b"want an AdmissionReview", "text/plain")
     response: dict[str, Any] = {"uid": uid, "allowed": True}
-    text = _refusal(obj) if isinstance(obj, dict) and not _is_deleted(obj) else ""
+    text = ""
+    if isinstance(obj, dict) and obj.get("kind") == "Pod":
+        text = _changed(obj, asked.get("oldObject"))
+    elif isinstance(obj, dict) and not _is_deleted(obj):
+        text = _refusal(obj)
     if text:
         status = {"message": text, "code": 422, "reason": "Invalid"}
         response = {"uid": uid, "allowed": False, "status": status}
     return HttpResponse(
         200, msgspec.json.encode({"apiVersion": version, "kind": "AdmissionReview", "response": response})
     )
+
+
+def _changed(pod: dict[str, Any], before: object) -> str:
+    """Which annotation of a confidential pod was changed after admission; empty: none. Asked only for pods of
+    confidential namespaces, and only where the cluster has no ValidatingAdmissionPolicies."""
+    if not isinstance(before, dict):
+        return ""
+    old, new = _annotations(before), _annotations(pod)
+    for key in kata.ENFORCED:
+        if old.get(key, "") != new.get(key, ""):
+            return f"{key} was decided at admission and cannot be changed on a pod of this namespace"
+    return ""
+
+
+def _annotations(pod: dict[str, Any]) -> dict[str, Any]:
+    meta = pod.get("metadata")
+    found = meta.get("annotations") if isinstance(meta, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _is_deleted(obj: dict[str, Any]) -> bool:

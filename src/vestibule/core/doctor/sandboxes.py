@@ -28,9 +28,14 @@ def differences(
     """Everything that is not as it would be made today."""
     meta, spec = pod["metadata"], pod["spec"]
     name = spec.get("runtimeClassName")
-    if (name not in found.kata_classes if name else not found.gives_classes) or found.excluded(namespace):
+    unconcerned = name not in found.kata_classes if name else not found.gives_classes
+    if (unconcerned and not found.pinned(namespace)) or found.excluded(namespace):
         return
     annotations, labels = meta.get("annotations") or {}, meta.get("labels") or {}
+    enforced = decision.enforced(pod, namespace, namespace_labels, found)
+    if enforced:
+        yield Difference("refused", _CLOUDS, f"deviates from what its namespace enforces: {enforced}")
+        return
     mark = annotations.get(vocabulary.SANDBOX, "")
     if mark and mark != found.digest and not found.strict:
         yield Difference("stale", _CLOUDS, "its sandbox was made for an older KataConfig or older rules")

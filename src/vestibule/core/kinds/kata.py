@@ -24,6 +24,10 @@ INITDATA: Final = f"{HYPERVISOR}cc_init_data"
 LEGACY_INITDATA: Final = "io.katacontainers.config.runtime.cc_init_data"
 """What Kata before 3.20 reads."""
 KERNEL_PARAMS: Final = f"{HYPERVISOR}kernel_params"
+VERITY_PARAMS: Final = f"{HYPERVISOR}kernel_verity_params"
+AGENT_POLICY: Final = "io.katacontainers.config.agent.policy"
+ENFORCED: Final = (INITDATA, LEGACY_INITDATA, KERNEL_PARAMS, VERITY_PARAMS, AGENT_POLICY)
+"""Annotations that decide what runs in a confidential guest, and what may be done to it."""
 VM_RESOURCE: Final = "kata.peerpods.io/vm"
 REMOTE: Final = "kata-remote"
 OVERHEAD_DEFAULT: Final = 350
@@ -79,11 +83,13 @@ class Profile(_Part, frozen=True):
 
 
 class Confidential(_Part, frozen=True):
-    """Namespaces in which a tenant's own initdata and kernel parameters do not count."""
+    """Namespaces in which a tenant's own initdata, kernel parameters and agent policy do not count."""
 
     namespaces: tuple[str, ...] = ()
     """Globs."""
     action: Literal["Replace", "Refuse"] = "Replace"
+    runtime_classes: tuple[str, ...] = ()
+    """Globs: the only classes that pods there may have, one of them is a must. None: any class, or none."""
 
 
 class Webhook(_Part, frozen=True):

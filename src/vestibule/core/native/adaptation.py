@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from vestibule import errors
 from vestibule.core.kinds import vocabulary
 from vestibule.core.kinds.config import Settings
-from vestibule.core.native import install, neighbours, sandboxes
+from vestibule.core.native import admission, install, neighbours, sandboxes
 from vestibule.core.native.observed import Observed, Version, labels, name
 
 Object = dict[str, Any]
@@ -59,6 +59,7 @@ def adapt(objects: Sequence[Object], settings: Settings, observed: Observed) -> 
     problems = [*_cannot(absent, observed), *_foreign(served, observed)]
     if problems:
         raise errors.InvalidInput(*problems)
+    served = _guarded_by_webhook(served, absent, settings)
     kept, conditions = _without_conditions(served, settings, observed)
     return Adapted(
         kept,
@@ -72,6 +73,29 @@ def adapt(objects: Sequence[Object], settings: Settings, observed: Observed) -> 
             *(f"not looked at: {what}" for what in observed.unseen),
         ],
     )
+
+
+def _guarded_by_webhook(
+    served: Sequence[Object], absent: Sequence[Object], settings: Settings
+) -> list[Object]:
+    """Where the cluster has no policies, the webhook itself refuses changes to confidential pods."""
+    wanted = sandboxes.guard_name(settings)
+    guard = next(
+        (one for one in absent if one["metadata"]["name"] == wanted and "matchConstraints" in one["spec"]),
+        None,
+    )
+    if guard is None:
+        return [*served]
+    rules = [
+        one for one in guard["spec"]["matchConstraints"]["resourceRules"] if "UPDATE" in one["operations"]
+    ]
+    entry = admission.validated(settings, "frozen.sandbox.vestibule.dev", rules, "Fail")
+    entry["matchConditions"] = guard["spec"]["matchConditions"]
+    kept = copy.deepcopy([*served])
+    for thing in kept:
+        if thing["kind"] == "ValidatingWebhookConfiguration":
+            thing["webhooks"].append(entry)
+    return kept
 
 
 def _api_kind(thing: Object) -> tuple[str, str]:

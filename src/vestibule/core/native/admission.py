@@ -145,14 +145,11 @@ def validating_configuration(settings: Settings) -> Object:
     install = settings.install
     entries: list[Object] = []
     if settings.sandbox.enabled:
-        resources = ["kataconfigs", "oscwebhookconfigs"]
-        group = "kataconfiguration.openshift.io"
-        entries.append(_validated(settings, "sandboxes.vestibule.dev", group, resources, "Ignore"))
+        rules = [_cluster_scoped("kataconfiguration.openshift.io", ["kataconfigs", "oscwebhookconfigs"])]
+        entries.append(validated(settings, "sandboxes.vestibule.dev", rules, "Ignore"))
     if settings.identity_policies:
-        resources = [IDENTITY_POLICY.plural]
-        entries.append(
-            _validated(settings, "policies.vestibule.dev", IDENTITY_POLICY.group, resources, "Fail")
-        )
+        rules = [_cluster_scoped(IDENTITY_POLICY.group, [IDENTITY_POLICY.plural])]
+        entries.append(validated(settings, "policies.vestibule.dev", rules, "Fail"))
     meta: Object = {"name": install.name}
     annotations = ca_injection(settings)
     if annotations:
@@ -170,24 +167,27 @@ def validates(settings: Settings) -> bool:
     return settings.sandbox.enabled or settings.identity_policies
 
 
-def _validated(settings: Settings, name: str, group: str, resources: list[str], failure: str) -> Object:
+def validated(settings: Settings, name: str, rules: list[Object], failure: str) -> Object:
+    """An entry of a ValidatingWebhookConfiguration."""
     return {
         "name": name,
         "admissionReviewVersions": ["v1"],
         "clientConfig": client_config(settings, "/validate"),
         "failurePolicy": failure,
         "matchPolicy": "Equivalent",
-        "rules": [
-            {
-                "apiGroups": [group],
-                "apiVersions": ["*"],
-                "operations": ["CREATE", "UPDATE"],
-                "resources": resources,
-                "scope": "Cluster",
-            }
-        ],
+        "rules": rules,
         "sideEffects": "None",
         "timeoutSeconds": settings.webhook.timeout_seconds,
+    }
+
+
+def _cluster_scoped(group: str, resources: list[str]) -> Object:
+    return {
+        "apiGroups": [group],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": resources,
+        "scope": "Cluster",
     }
 
 
@@ -209,7 +209,7 @@ def guard(settings: Settings) -> list[Object]:
     name = f"{settings.install.name}-guard"
     validations = [
         {
-            "expression": f"{_annotation('object', key)} == {_annotation('oldObject', key)}",
+            "expression": f"{annotation('object', key)} == {annotation('oldObject', key)}",
             "message": f"{key} was written at admission and cannot be changed on a pod",
             "reason": "Forbidden",
         }
@@ -222,24 +222,26 @@ def guard(settings: Settings) -> list[Object]:
             "reason": "Forbidden",
         }
     ]
-    policy = {
+    return pod_policy(name, ["UPDATE"], [], validations)
+
+
+def pod_policy(
+    name: str, operations: list[str], conditions: list[dict[str, str]], validations: list[dict[str, str]]
+) -> list[Object]:
+    """A ValidatingAdmissionPolicy over pods and what is below them, and its binding, which denies."""
+    base = {"apiGroups": [""], "apiVersions": ["v1"], "scope": "Namespaced"}
+    below = ["pods/ephemeralcontainers", "pods/resize", "pods/status"]
+    rules: list[Object] = [{**base, "operations": ["UPDATE"], "resources": ["pods", *below]}]
+    if "CREATE" in operations:
+        rules.append({**base, "operations": ["CREATE"], "resources": ["pods"]})
+    policy: Object = {
         "apiVersion": API,
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": name},
         "spec": {
             "failurePolicy": "Fail",
-            "matchConstraints": {
-                "matchPolicy": "Equivalent",
-                "resourceRules": [
-                    {
-                        "apiGroups": [""],
-                        "apiVersions": ["v1"],
-                        "operations": ["UPDATE"],
-                        "resources": ["pods", "pods/ephemeralcontainers", "pods/resize", "pods/status"],
-                        "scope": "Namespaced",
-                    }
-                ],
-            },
+            "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": rules},
+            **({"matchConditions": conditions} if conditions else {}),
             "validations": validations,
         },
     }
@@ -261,5 +263,6 @@ def _kept(of: str, by: str) -> str:
     return f"{ours}.all(k, !k.startsWith('{_OF_CONTAINERS}') || {theirs}[?k].orValue('') == {ours}[k])"
 
 
-def _annotation(of: str, key: str) -> str:
+def annotation(of: str, key: str) -> str:
+    """An annotation of an object in CEL; empty where it is absent."""
     return f"{of}.metadata.?annotations.orValue({{}})[?'{key}'].orValue('')"

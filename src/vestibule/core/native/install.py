@@ -45,7 +45,7 @@ def objects(settings: Settings, found: World | None = None) -> list[Object]:
         admission.webhook_configuration(settings, sandboxes.sent_here(settings, found)),
         *([for_sandboxes] if for_sandboxes else []),
         *([admission.validating_configuration(settings)] if admission.validates(settings) else []),
-        *(admission.guard(settings) if install.guard else []),
+        *([*admission.guard(settings), *sandboxes.guard(settings, found)] if install.guard else []),
         *finalcheck.policy(
             settings, admission.namespace_selector(settings), admission.match_conditions(settings)
         ),

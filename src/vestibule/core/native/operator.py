@@ -67,7 +67,7 @@ def _door(settings: Settings) -> str:
 def cluster_rules(settings: Settings) -> list[Object]:
     """What it may do in the whole cluster."""
     base = settings.install.name
-    own = [base, sandboxes.name(settings), f"{base}-guard", f"{base}-final"]
+    own = [base, sandboxes.name(settings), f"{base}-guard", sandboxes.guard_name(settings), f"{base}-final"]
     wide = list(kinds.WIDE)
     return [
         _rule([gvk.VESTIBULE_WEBHOOK], ["get", "list", "patch", "watch"]),

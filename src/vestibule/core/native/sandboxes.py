@@ -13,7 +13,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any, Final
 
-from vestibule.core.kinds import vocabulary
+from vestibule.core.kinds import kata, vocabulary
 from vestibule.core.kinds.config import Settings
 from vestibule.core.kinds.labels import Selector
 from vestibule.core.mutation.sandbox.world import ALWAYS_OUT, World
@@ -78,6 +78,61 @@ def sent_here(settings: Settings, found: World | None) -> Conditions:
     ]
     expression = f"!({_in_kata_class(found)}) || {' || '.join(apart)}"
     return [{"name": "not-sent-for-its-sandbox", "expression": expression}]
+
+
+def guard(settings: Settings, found: World | None) -> list[Object]:
+    """A ValidatingAdmissionPolicy for confidential namespaces: annotations that decide about the guest stay
+    as admission left them, and pods have one of the classes that are allowed. Kata reads the annotations when
+    the pod starts, and a pod with a scheduling gate starts when its author likes. Needs no server."""
+    if found is None or not settings.sandbox.enabled or not found.active:
+        return []
+    enforce = found.webhook.enforce
+    if not enforce.namespaces:
+        return []
+    exact, prefixes = _always_out()
+    out = ", ".join(f"'{one}'" for one in sorted({*exact, settings.install.namespace}))
+    conditions = [
+        *_globs("in-a-confidential-namespace", "", enforce.namespaces),
+        {"name": "not-a-system-namespace", "expression": f"!(request.namespace in [{out}])"},
+        *(
+            {"name": f"not-{one.rstrip('-')}", "expression": f"!request.namespace.startsWith('{one}')"}
+            for one in prefixes
+        ),
+    ]
+    validations = [
+        {
+            "expression": (
+                "request.operation != 'UPDATE' || "
+                f"{admission.annotation('object', key)} == {admission.annotation('oldObject', key)}"
+            ),
+            "message": f"{key} was decided at admission and cannot be changed on a pod of this namespace",
+            "reason": "Forbidden",
+        }
+        for key in kata.ENFORCED
+    ]
+    if enforce.runtime_classes:
+        pattern = _regex(enforce.runtime_classes)
+        validations.append(
+            {
+                "expression": (
+                    "request.operation != 'CREATE' || "
+                    f"object.spec.?runtimeClassName.orValue('').matches('^({pattern})$')"
+                ),
+                "message": f"runtimeClassName: want {', '.join(enforce.runtime_classes)} in this namespace",
+                "reason": "Forbidden",
+            }
+        )
+    return admission.pod_policy(
+        guard_name(settings),
+        ["CREATE", "UPDATE"] if enforce.runtime_classes else ["UPDATE"],
+        conditions,
+        validations,
+    )
+
+
+def guard_name(settings: Settings) -> str:
+    """Of the policy for confidential namespaces and its binding."""
+    return f"{settings.install.name}-sandbox-guard"
 
 
 def _for_classes(settings: Settings, found: World) -> list[Object]:
@@ -178,10 +233,14 @@ def _globs(condition: str, sign: str, globs: Sequence[str]) -> Conditions:
     """A condition on the name of the namespace; none where nothing is said."""
     if not globs:
         return []
-    pattern = "|".join(
+    return [{"name": condition, "expression": f"{sign}request.namespace.matches('^({_regex(globs)})$')"}]
+
+
+def _regex(globs: Sequence[str]) -> str:
+    """Globs over names as one RE2 expression."""
+    return "|".join(
         one.replace(".", "[.]").replace("*", ".*").replace("?", ".") for one in sorted(set(globs))
     )
-    return [{"name": condition, "expression": f"{sign}request.namespace.matches('^({pattern})$')"}]
 
 
 def _selector(given: Selector) -> Object:

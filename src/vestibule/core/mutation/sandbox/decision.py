@@ -25,25 +25,49 @@ from vestibule.core.mutation.sandbox.world import World
 Json = Mapping[str, Any]
 
 
-def decide(pod: Json, namespace: str, namespace_labels: Mapping[str, str], found: World) -> Sandbox:
-    """What this pod gets."""
+def decide(
+    pod: Json,
+    namespace: str,
+    namespace_labels: Mapping[str, str],
+    found: World,
+    *,
+    of_daemon_set: bool | None = None,
+) -> Sandbox:
+    """What this pod gets. ``of_daemon_set``: whether a DaemonSet that exists controls it; None: its owner
+    references are believed, since nobody looked."""
     meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     existing = meta.get("annotations") or {}
     found = found.of(existing.get(vocabulary.SANDBOX))
     if not found.active or found.excluded(namespace):
         return Sandbox()
-    if vocabulary.MIRROR_POD in existing or (spec.get("os") or {}).get("name") == "windows":
-        return Sandbox()
     try:
-        return _decided(Draft(meta, spec, namespace, namespace_labels, found))
+        if vocabulary.MIRROR_POD in existing or (spec.get("os") or {}).get("name") == "windows":
+            draft = Draft(meta, spec, namespace, namespace_labels, found)
+            kata_annotations.pin(draft, str(spec.get("runtimeClassName") or ""))
+            return Sandbox()
+        return _decided(Draft(meta, spec, namespace, namespace_labels, found, of_daemon_set=of_daemon_set))
     except Refused as refused:
         return Sandbox(refusal=refused.told)
+
+
+def enforced(pod: Json, namespace: str, namespace_labels: Mapping[str, str], found: World) -> str:
+    """What a pod has that its namespace does not allow, whoever put it there and when; empty: nothing."""
+    meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+    draft = Draft(meta, spec, namespace, namespace_labels, found)
+    current = str(spec.get("runtimeClassName") or "")
+    try:
+        kata_annotations.pin(draft, current)
+        kata_annotations.enforce(draft, current)
+    except Refused as refused:
+        return refused.told.text
+    return ", ".join(f"{key} is not the administrator's" for key in draft.added)
 
 
 def _decided(draft: Draft) -> Sandbox:
     had = str(draft.spec.get("runtimeClassName") or "")
     chosen = "" if had else runtimeclass.choose(draft)
     current = had or chosen
+    kata_annotations.pin(draft, current)
     if current not in draft.world.kata_classes:
         return Sandbox(told=tuple(draft.told))
     if draft.world.several:

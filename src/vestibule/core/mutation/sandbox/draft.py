@@ -20,8 +20,19 @@ class Draft:
     """What the steps read and write."""
 
     def __init__(
-        self, meta: Json, spec: Json, namespace: str, namespace_labels: Mapping[str, str], found: World
+        self,
+        meta: Json,
+        spec: Json,
+        namespace: str,
+        namespace_labels: Mapping[str, str],
+        found: World,
+        *,
+        of_daemon_set: bool | None = None,
     ) -> None:
+        if of_daemon_set is None:
+            owners = meta.get("ownerReferences") or ()
+            of_daemon_set = any(one.get("kind") == "DaemonSet" and one.get("controller") for one in owners)
+        self.of_daemon_set = of_daemon_set
         self.meta, self.spec, self.namespace, self.world = meta, spec, namespace, found
         self.area = found.area(namespace, namespace_labels)
         self.existing: Mapping[str, str] = meta.get("annotations") or {}

@@ -118,18 +118,28 @@ def enforce(draft: Draft, current: str) -> bool:
     annotations = draft.world.webhook.annotations or kata.Annotations()
     if not draft.area.confidential or not world.any_glob(annotations.coco_runtime_classes, current):
         return False
-    ours = {
-        _initdata_key(annotations): annotations.initdata or "",
-        kata.KERNEL_PARAMS: annotations.custom.get(kata.KERNEL_PARAMS, ""),
-    }
+    ours = {key: annotations.custom.get(key, "") for key in kata.ENFORCED}
+    ours[_initdata_key(annotations)] = annotations.initdata or ""
     wrong = {key: value for key, value in ours.items() if draft.existing.get(key, value) != value}
     for key, value in wrong.items():
         if draft.world.webhook.enforce.action == "Refuse":
             raise Refused("Enforced", f"{key} may not be set by pods in namespace {draft.namespace}")
+        if not draft.world.enabled_on(current, key):
+            # left out, ours would leave the tenant's in its place
+            text = f"{key} may not be set by pods in namespace {draft.namespace}, and the nodes of {current} "
+            raise Refused("Enforced", text + "take no other value for it; remove it")
         draft.added[key] = value
         draft.claims.add(key, value, draft.config)
         draft.tell("Enforced", f"{key} of the pod is replaced: namespace {draft.namespace} is confidential")
     return bool(wrong)
+
+
+def pin(draft: Draft, current: str) -> None:
+    """In confidential namespaces a pod has one of the classes that are allowed there, or is refused."""
+    if draft.area.pinned and not world.any_glob(draft.area.pinned, current):
+        allowed = ", ".join(draft.area.pinned)
+        text = f"runtimeClassName is {current!r}, want {allowed} in namespace {draft.namespace}"
+        raise Refused("RuntimeClassNotAllowed", text)
 
 
 def drop_disabled(draft: Draft, current: str) -> None:

@@ -39,8 +39,7 @@ def _can_have(draft: Draft, where: str, name: str) -> bool:
     if draft.spec.get("hostNetwork") is True:
         draft.tell("HostNetwork", f"{where} gives class {name}, but Kata has no host network: left as it is")
         return False
-    owners = draft.meta.get("ownerReferences") or ()
-    if any(owner.get("kind") == "DaemonSet" and owner.get("controller") for owner in owners):
+    if draft.of_daemon_set:
         draft.tell(
             "DaemonSetPod",
             f"{where} gives class {name}, but pods of a DaemonSet run on every node: left as it is",

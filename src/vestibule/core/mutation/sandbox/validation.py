@@ -52,6 +52,7 @@ def _webhook(webhook: kata.Webhook) -> Iterator[Wrong]:
     yield from _selector(f"{where}.namespaceSelector", injection.namespace_selector)
     yield from _selector(f"{where}.podSelector", injection.pod_selector)
     yield from _globs(f"{at}.enforce.namespaces", webhook.enforce.namespaces)
+    yield from _globs(f"{at}.enforce.runtimeClasses", webhook.enforce.runtime_classes)
     for name, profile in webhook.runtime_profiles.items():
         for position, entry in enumerate(profile.enable_annotations):
             try:

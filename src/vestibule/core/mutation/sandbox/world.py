@@ -83,6 +83,8 @@ class Area(NamedTuple):
     """Whether the KataConfig's annotations are written there."""
     confidential: bool
     """Whether a tenant's own word about the guest does not count there."""
+    pinned: tuple[str, ...] = ()
+    """Globs of the classes that pods must have there; none: any."""
 
 
 def _concerns(named: NamedRule, namespace: str, has: Mapping[str, str]) -> bool:
@@ -188,7 +190,15 @@ class World:
             and labels.matches(injection.namespace_selector, has),
             annotations is not None and not any_glob(annotations.exclude_namespaces, namespace),
             any_glob(webhook.enforce.namespaces, namespace),
+            self.pinned(namespace),
         )
+
+    def pinned(self, namespace: str) -> tuple[str, ...]:
+        """Globs of the classes that pods of a namespace must have; none: any."""
+        enforce = self.webhook.enforce
+        if not enforce.runtime_classes or not any_glob(enforce.namespaces, namespace):
+            return ()
+        return enforce.runtime_classes
 
     @property
     def zeroes(self) -> bool:
