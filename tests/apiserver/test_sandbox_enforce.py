@@ -1,0 +1,110 @@
+"""What a confidential namespace enforces, held by the API server alone: no webhook is registered here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.apiserver.hall import path_of
+from tests.rig.client import MERGE, STRATEGIC, Answer, at
+from tests.rig.controlplane import ControlPlane
+from vestibule.core.kinds import config, kata
+from vestibule.core.mutation.sandbox.world import World
+from vestibule.core.native import install, sandboxes
+
+Json = dict[str, Any]
+
+
+def world(namespace: str) -> World:
+    webhook = {"enforce": {"namespaces": [namespace], "runtimeClasses": ["kata-cc*"]}}
+    return World([kata.kata_config({"metadata": {"name": "k"}, "spec": {"webhook": webhook}})])
+
+
+@pytest.fixture
+def guarded(control_plane: ControlPlane, namespace: str) -> Iterator[ControlPlane]:
+    """The rendered policy and its binding, and a RuntimeClass for confidential pods."""
+    settings = config.parse({"sandbox": {"enabled": True}, "install": {"name": "enforced"}}, "test")
+    rendered = install.objects(settings, world(namespace))
+    things = [one for one in rendered if one["metadata"]["name"] == sandboxes.guard_name(settings)]
+    assert [one["kind"] for one in things] == [
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    ]
+    admin = control_plane.admin
+    runtime = {"metadata": {"name": "kata-cc"}, "handler": "kata-cc"}
+    made = admin.create(at("runtimeclasses", api="node.k8s.io/v1"), runtime)
+    for thing in things:
+        assert admin.apply(path_of(thing), thing, "test", force=True).status in (200, 201)
+    try:
+        deadline = time.monotonic() + 30
+        while create(control_plane, namespace, "", dryRun="All").status != 403:
+            assert time.monotonic() < deadline, "the policy is not in force"
+            time.sleep(0.1)
+        yield control_plane
+    finally:
+        for thing in reversed(things):
+            admin.delete(path_of(thing))
+        if made.status == 201:
+            admin.delete(at("runtimeclasses", name="kata-cc", api="node.k8s.io/v1"))
+
+
+def create(plane: ControlPlane, namespace: str, runtime_class: str, **query: Any) -> Answer:
+    spec: Json = {"containers": [{"name": "a", "image": "a"}], "schedulingGates": [{"name": "example.org/x"}]}
+    if runtime_class:
+        spec["runtimeClassName"] = runtime_class
+    pod = {"metadata": {"generateName": "p-", "annotations": {"example.org/own": "1"}}, "spec": spec}
+    return plane.admin.create(at("pods", namespace), pod, **query)
+
+
+@pytest.mark.parametrize("key", kata.ENFORCED)
+def test_a_gated_pod_keeps_the_annotations_that_decide_about_its_guest(
+    guarded: ControlPlane, namespace: str, key: str
+) -> None:
+    pod = create(guarded, namespace, "kata-cc").object
+    where = at("pods", namespace, name=pod["metadata"]["name"])
+    change = {"metadata": {"annotations": {key: "agent.debug_console"}}}
+
+    refused = guarded.admin.patch(where, change, MERGE)
+    status = guarded.admin.patch(f"{where}/status", change, MERGE)
+    other = guarded.admin.patch(where, {"metadata": {"annotations": {"example.org/own": "2"}}}, MERGE)
+
+    assert (refused.status, other.status) == (403, 200)
+    assert f"{key} was decided at admission" in refused.message
+    stored = guarded.admin.get(where).object["metadata"]["annotations"]
+    assert key not in stored, status.message
+
+
+def test_a_debug_container_passes_and_brings_no_annotation(guarded: ControlPlane, namespace: str) -> None:
+    pod = create(guarded, namespace, "kata-cc").object
+    where = at("pods", namespace, name=pod["metadata"]["name"])
+    change = {
+        "metadata": {"annotations": {kata.KERNEL_PARAMS: "x"}},
+        "spec": {"ephemeralContainers": [{"name": "d", "image": "d"}]},
+    }
+
+    answer = guarded.admin.patch(f"{where}/ephemeralcontainers", change, STRATEGIC)
+
+    assert answer.status == 403 or kata.KERNEL_PARAMS not in answer.object["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("runtime_class", ["", "other"])
+def test_another_class_or_none_is_refused_in_the_namespace_and_taken_elsewhere(
+    guarded: ControlPlane, namespace: str, runtime_class: str
+) -> None:
+    admin = guarded.admin
+    if runtime_class:
+        made = admin.create(
+            at("runtimeclasses", api="node.k8s.io/v1"), {"metadata": {"name": "other"}, "handler": "other"}
+        )
+        assert made.status == 201
+    try:
+        refused = create(guarded, namespace, runtime_class, dryRun="All")
+        elsewhere = create(guarded, "default", runtime_class, dryRun="All")
+    finally:
+        admin.delete(at("runtimeclasses", name="other", api="node.k8s.io/v1"))
+
+    assert (refused.status, elsewhere.status) == (403, 201)
+    assert "want kata-cc* in this namespace" in refused.message
