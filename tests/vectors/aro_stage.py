@@ -13,6 +13,7 @@ import yaml
 
 from vestibule.core.aro import cluster, controlplane, embedded, machinepool, names
 from vestibule.core.aro.embedded import Identity
+from vestibule.core.kinds import asokinds
 from vestibule.core.aro.world import (
     Change,
     KeyQuestion,
@@ -59,6 +60,8 @@ class Stage:
 
     def __init__(self, objects: Iterable[Json], world: Json | None = None) -> None:
         self.now = NOW
+        self.permitted = asokinds.STANDARD
+        self.deletions_checked = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
         self.objects: dict[Key, Json] = {}
         for one in objects:
             self.put(copy.deepcopy(one))
