@@ -73,13 +73,20 @@ CASES: dict[str, Object] = {
     "fail": {"webhook": {"failurePolicy": "Fail", "timeoutSeconds": 7, "reinvocationPolicy": "Never"}},
     "three replicas": {"replicaCount": 3},
 }
-OF_OPERATOR = ("evictions", "hosted", "hostedNamespaces", "aro")
+OF_OPERATOR = ("evictions", "hosted", "hostedNamespaces", "aro", "aroKinds")
 ASKED: dict[str, Object] = {
     "evictions": {"evictions": True},
     "hosted": {"hosted": True},
     "hosted in one namespace": {"hosted": True, "hostedNamespaces": ["clusters-a"]},
     "hosted in two namespaces": {"hosted": True, "hostedNamespaces": ["clusters-b", "clusters-a"]},
     "aro": {"aro": True},
+    "aro with kinds of one's own": {
+        "aro": True,
+        "aroKinds": [
+            "network.azure.com/NatGateway/natgateways",
+            "containerservice.azure.com/ManagedCluster/managedclusters",
+        ],
+    },
     "aro and evictions": {"aro": True, "evictions": True},
     "hosted and evictions": {"hosted": True, "evictions": True},
     "hosted and aro": {"hosted": True, "aro": True},

@@ -195,7 +195,7 @@ def pause(subject: Object, wanted: Sequence[Object], world: World) -> tuple[Chan
         held = _annotations(obj).get(names.RECONCILE_POLICY)
         if ownership.ours(subject, obj) and held != names.SKIP:
             said = {names.RECONCILE_POLICY: names.SKIP, names.PREVIOUS_POLICY: held or ""}
-            found.append(Change(ownership.ref(obj), {"metadata": {"annotations": said}}))
+            found.append(ownership.change(obj, {"metadata": {"annotations": said}}))
     return tuple(found)
 
 
@@ -291,7 +291,7 @@ def _resumed(mine: Mapping[Identity, Object], wanted: Sequence[Object]) -> Itera
         if before is None and not ownership.policy_applied(obj):
             continue  # somebody set it by hand
         restored = {names.RECONCILE_POLICY: before or None, names.PREVIOUS_POLICY: None}
-        yield Change(ownership.ref(obj), {"metadata": {"annotations": restored}})
+        yield ownership.change(obj, {"metadata": {"annotations": restored}})
 
 
 def _annotations(obj: Mapping[str, Any]) -> dict[str, str]:

@@ -184,7 +184,7 @@ def _ending(
         names.RECONCILE_POLICY: names.SKIP,
         names.PREVIOUS_POLICY: held or "",
     }
-    return told, (Change(ownership.ref(live), {"metadata": {"annotations": said}}),), _RETRY
+    return told, (ownership.change(live, {"metadata": {"annotations": said}}),), _RETRY
 
 
 def _secret(obj: Object, name: str, world: World) -> Object | None:
@@ -234,7 +234,7 @@ def _marked(secret: Object, cluster: str, world: World) -> list[Change]:
         return []
     said: Object = {names.KUBECONFIG_UPDATED: _moment(world.now), names.KUBECONFIG_REFRESH: None}
     patch = {"metadata": {"labels": {names.CLUSTER_NAME: cluster}, "annotations": said}}
-    return [Change(ownership.ref({"apiVersion": "v1", "kind": "Secret", **secret}), patch)]
+    return [ownership.change({"apiVersion": "v1", "kind": "Secret", **secret}, patch)]
 
 
 def _copied(

@@ -320,4 +320,4 @@ def _machine_pool(machine_pool: Object, manager: str | None, counted: int | None
         patch["metadata"] = {"annotations": {names.REPLICAS_MANAGED_BY: manager}}
     if counted is not None and embedded.value(machine_pool, "spec.replicas") != counted:
         patch["spec"] = {"replicas": counted}
-    return [Change(ownership.ref(machine_pool), patch)] if patch else []
+    return [ownership.change(machine_pool, patch)] if patch else []

@@ -13,7 +13,7 @@ from typing import Any
 
 from vestibule.core.aro import embedded, names
 from vestibule.core.aro.embedded import Object
-from vestibule.core.aro.world import Ref
+from vestibule.core.aro.world import Change, Ref
 
 
 def ref(obj: Object) -> Ref:
@@ -21,6 +21,14 @@ def ref(obj: Object) -> Ref:
     what = embedded.of(obj)
     meta = obj["metadata"]
     return Ref(what.group, what.kind, str(meta.get("namespace") or ""), meta["name"], what.version)
+
+
+def change(obj: Object, patch: Object) -> Change:
+    """A merge patch of a live object, which the API server refuses for any other object of its name."""
+    uid = obj["metadata"].get("uid")
+    if uid:
+        patch = {**patch, "metadata": {**(patch.get("metadata") or {}), "uid": uid}}
+    return Change(ref(obj), patch)
 
 
 def references(obj: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

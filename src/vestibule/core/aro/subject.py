@@ -190,6 +190,8 @@ def spared(obj: Object, world: World, why: str) -> Pass:
     new = known is None or known.get("reason") != names.OWNER_MISSING
     said = [conditions.no(kind, names.OWNER_MISSING, why) for kind in (names.DELETING, names.READY)]
     return Pass(
+        outcome="requeue",
+        after=DELETE_SECONDS,
         message=why,
         status=status(obj, world, said),
         events=(Told(names.OWNER_MISSING, why, warning=True),) if new else (),
