@@ -30,7 +30,8 @@ async def declares(client: Client, kind: Kind, *path: str) -> bool:
 
 def _has(schema: dict[str, Any], path: tuple[str, ...]) -> bool:
     for field in path:
-        schema = (schema.get("properties") or {}).get(field)
-        if not isinstance(schema, dict):
+        below: Any = (schema.get("properties") or {}).get(field)
+        if not isinstance(below, dict):
             return False
+        schema = below
     return True

@@ -264,6 +264,7 @@ class App:
             workers=options.workers,
             resync=options.resync,
             watch_filter=options.aro_filter,
+            namespace=options.namespace,
             permitted=self._permitted,
             checked=lambda: self._doorway.deletions_checked if self._doorway is not None else None,
         )

@@ -19,7 +19,7 @@ from vestibule.adapters.clouds.azure.faults import CloudFault
 from vestibule.adapters.clouds.azure.vaultkeys import KeyVersion, VaultKeys
 from vestibule.adapters.cluster import pages
 from vestibule.adapters.cluster.client import Client
-from vestibule.core.aro import embedded, names
+from vestibule.core.aro import embedded, identities, names
 from vestibule.core.aro.world import KeyQuestion
 from vestibule.core.native import kinds
 
@@ -37,11 +37,14 @@ class Vaults:
         believed: float,
         created: dict[tuple[str, str], float],
         clock: Callable[[], float] = time.monotonic,
+        namespace: str = "",
     ) -> None:
         """``cloud``: a file that describes another Azure, in the place of all of them. ``believed``: seconds
         for which an answer counts; a key that is rotated in its vault is followed at the look after that.
-        ``created``: where it is noted when the current version of a key was made."""
+        ``created``: where it is noted when the current version of a key was made. ``namespace``: the
+        operator's own."""
         self._created = created
+        self._namespace = namespace
         self._client = client
         self._cloud = cloud
         self._believed = believed
@@ -61,6 +64,9 @@ class Vaults:
         if identity is None:
             raise errors.NotFound(f"{question.identity} does not exist")
         spec = identity.get("spec") or {}
+        wrong = identities.misplaced(spec, question.identity, self._namespace)
+        if wrong:
+            raise errors.Forbidden(wrong)
         secret = await self._secret(spec, question.identity.namespace)
         try:
             async with asyncio.timeout(_PATIENCE):
@@ -76,10 +82,9 @@ class Vaults:
         name = str(embedded.value(spec, "clientSecret.name") or "")
         if not name:
             return {}
-        where = str(embedded.value(spec, "clientSecret.namespace") or namespace)
-        found = await pages.one(self._client, kinds.SECRET, where, name)
+        found = await pages.one(self._client, kinds.SECRET, namespace, name)
         if found is None:
-            raise errors.NotFound(f"Secret {where}/{name} of the AzureClusterIdentity does not exist")
+            raise errors.NotFound(f"Secret {namespace}/{name} of the AzureClusterIdentity does not exist")
         return {key: base64.b64decode(value).decode() for key, value in (found.get("data") or {}).items()}
 
     def _asked(self, question: KeyQuestion, spec: dict[str, Any], secret: dict[str, str]) -> KeyVersion:

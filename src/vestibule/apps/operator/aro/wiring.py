@@ -186,6 +186,7 @@ def wire(
     watch_filter: str,
     permitted: asokinds.Permitted = asokinds.STANDARD,
     checked: Callable[[], datetime.datetime | None] = lambda: None,
+    namespace: str = "",
 ) -> Wired:
     """All of it, with the real Azure and the real workload clusters."""
     nodes = Nodes(client)
@@ -197,7 +198,7 @@ def wire(
         told,
         shown,
         now,
-        Vaults(client, cloud, resync * 0.9, shown.keys),
+        Vaults(client, cloud, resync * 0.9, shown.keys, namespace=namespace),
         nodes,
         workers,
         resync,
