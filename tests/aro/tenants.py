@@ -57,7 +57,7 @@ def unchecked(stand: Stand) -> Iterator[None]:
     """The definitions as they were before they had rules about embedded resources."""
     plain = copy.deepcopy(arocrds.definitions())
     for one in plain:
-        listed = _resources(one)
+        listed = resources(one)
         listed.pop("maxItems")
         listed["items"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     _replace(stand, plain)
@@ -65,11 +65,17 @@ def unchecked(stand: Stand) -> Iterator[None]:
         _until(stand, 201)
         yield
     finally:
-        _replace(stand, arocrds.definitions())
-        _until(stand, 422)
+        restored(stand)
 
 
-def _resources(definition: Json) -> Json:
+def restored(stand: Stand) -> None:
+    """The definitions as they are shipped."""
+    _replace(stand, arocrds.definitions())
+    _until(stand, 422)
+
+
+def resources(definition: Json) -> Json:
+    """The schema of the list of embedded resources."""
     schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     found: Json = schema["properties"]["spec"]["properties"]["resources"]
     return found

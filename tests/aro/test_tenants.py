@@ -4,15 +4,19 @@ The rule in the definition, the webhook and the controller are each tried alone,
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.apiserver.operated import operated
 from tests.aro import asokinds, manifests, tenants
-from tests.aro.operators import Operators
+from tests.aro.operators import Azure, Operators
 from tests.aro.stand import Cluster, Operator, Stand, poll, said
 from tests.aro.test_admission import causes, written
 from tests.rig.client import at
+from vestibule.core.kinds.asokinds import SHIPPED
+from vestibule.core.native import operator as rendered
 
 Json = dict[str, Any]
 KINDS = ("AROCluster", "AROControlPlane", "AROMachinePool")
@@ -283,3 +287,63 @@ def test_an_owner_that_does_not_know_it_counts_for_nothing(stand: Stand, no_oper
         stand.admin.delete(manifests.path("AROControlPlane", victim.namespace, "thief"))
         victim.delete()
         victim.gone()
+
+
+def test_an_identity_reads_no_secret_of_another_namespace(
+    stand: Stand, azure: Azure, operator: Operators
+) -> None:
+    """It would be sent, as a password, to whomever the identity names."""
+    cluster, other = Cluster(stand, identity="id1"), Cluster(stand)
+    azure.prepare(other)
+    azure.prepare(cluster, clientSecret={"name": "id1", "namespace": other.namespace})
+    mark = stand.plane.audit.mark()
+    cluster.create(pool=False)
+    told = cluster.until("AROControlPlane", "EncryptionKeyReady", "False", "KeyUnreadable")
+
+    assert f"spec.clientSecret.namespace is '{other.namespace}'" in said(told, "EncryptionKeyReady")["message"]
+    assert azure.calls(cluster) == []
+    read = stand.plane.audit.events(mark, user="aro:operator", resource="secrets", namespace=other.namespace)
+    assert list(read) == []
+    cluster.delete()
+    cluster.gone()
+
+
+def test_rendered_rights_are_the_list_and_nothing_else(
+    stand: Stand, no_operator: Operators, tmp_path: Path
+) -> None:
+    """Even if everything else failed: the account of the operator may not write what an attack embeds."""
+    added = "network.azure.com/NatGateway/natgateways"
+    with operated(stand.plane, tmp_path, install={"aro": True, "aroKinds": [added]}) as made:
+        role = next(
+            one
+            for one in rendered.objects(made.settings)
+            if one["kind"] == "ClusterRole" and one["metadata"]["name"].endswith("-aro")
+        )
+        azure = {
+            (group, resource)
+            for rule in role["rules"]
+            for group in rule["apiGroups"]
+            for resource in rule["resources"]
+            if group.endswith(".azure.com")
+        }
+        assert azure == {(one.group, one.plural) for one in SHIPPED} | {
+            ("network.azure.com", "natgateways")
+        }
+        every = [value for rule in role["rules"] for values in rule.values() for value in values]
+        assert not any("*" in value for value in every)
+        account = stand.plane.client(
+            made.user, ("system:serviceaccounts", f"system:serviceaccounts:{made.name}", "system:authenticated")
+        )
+        for one in tenants.attack("attack", "u"):
+            plural = f"{one['kind'].lower()}s"
+            where = one["metadata"].get("namespace")
+            if one["kind"] == "Secret":
+                continue  # kubeconfigs are Secrets: it may write them, and writes those of its own only
+            path = at(plural, where, api=one["apiVersion"])
+            assert account.create(path, one, dryRun="All").status == 403, one["kind"]
+        name = "aroclusters.infrastructure.cluster.x-k8s.io"
+        definition = stand.admin.get(at("customresourcedefinitions", name=name, api=tenants.CRD)).object
+        rule = tenants.resources(definition)["items"]["x-kubernetes-validations"][0]["rule"]
+        assert "'network.azure.com/NatGateway'" in rule
+    # the definitions as all other tests want them
+    tenants.restored(stand)

@@ -12,7 +12,7 @@ import pytest
 from tests.chart.release import Helm, by_key, without_helm
 from vestibule import __version__
 from vestibule.core.kinds import config
-from vestibule.core.native import install, operator
+from vestibule.core.native import arocrds, install, operator
 
 Object = dict[str, Any]
 OF_WEBHOOK = ("failurePolicy", "timeoutSeconds", "reinvocationPolicy")
@@ -221,6 +221,22 @@ def test_definitions_stay_when_the_release_goes(program: Helm) -> None:
     assert len(found) >= 4
     for thing in found:
         assert thing["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+
+
+def test_clusterctl_moves_what_the_chart_defines(program: Helm) -> None:
+    """Without its label it leaves ARO objects behind when it moves their Cluster."""
+    values = {"operator": {"enabled": True, "aro": True}, "webhook": {"enabled": False}}
+    printed = [
+        thing
+        for thing in program.template(values)
+        if thing["kind"] == "CustomResourceDefinition" and thing["metadata"]["name"].startswith("aro")
+    ]
+
+    assert len(printed) == 3
+    for thing in (*printed, *arocrds.definitions()):
+        labels = thing["metadata"]["labels"]
+        assert labels["clusterctl.cluster.x-k8s.io"] == ""
+        assert labels["cluster.x-k8s.io/v1beta2"] == "v1beta2"
 
 
 def test_without_definitions(program: Helm) -> None:
