@@ -35,13 +35,19 @@ def made(stand: Operated, name: str, **meta: Any) -> str:
 def looked(stand: Operated, number: int) -> None:
     """Until the operator has looked at everything once more: a rule that changed has its status."""
     rules = [{"name": f"r{number}", "mutate": {"annotations": {"example.com/a": str(number)}}}]
-    thing = {"apiVersion": RULES, "kind": "OSCWebhookConfig", "metadata": {"name": "r"}, "spec": {"rules": rules}}
+    thing = {
+        "apiVersion": RULES,
+        "kind": "OSCWebhookConfig",
+        "metadata": {"name": "r"},
+        "spec": {"rules": rules},
+    }
     path = at("oscwebhookconfigs", name="r", api=RULES)
     stand.admin.apply(path, thing, "test", force=True).object  # noqa: B018 - raises
     stand.admin.wait(
         path,
-        lambda found: accepted(found)
-        and found["status"].get("observedGeneration") == found["metadata"]["generation"],
+        lambda found: (
+            accepted(found) and found["status"].get("observedGeneration") == found["metadata"]["generation"]
+        ),
     )
 
 
@@ -58,7 +64,9 @@ def writes(stand: Operated, name: str) -> list[str]:
 
 def theirs() -> Json:
     """The definition as the operator of the sandboxes brings it: without a field for the webhook."""
-    found = copy.deepcopy(next(one for one in crds.sandboxes() if one["spec"]["names"]["kind"] == "KataConfig"))
+    found = copy.deepcopy(
+        next(one for one in crds.sandboxes() if one["spec"]["names"]["kind"] == "KataConfig")
+    )
     schema = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     del schema["properties"]["spec"]["properties"]["webhook"]
     return found

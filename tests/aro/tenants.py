@@ -24,8 +24,8 @@ OURS = {
 
 
 def tenant(stand: Stand, namespace: str, *embedded: asokinds.AsoKind) -> Client:
-    """A user with ``edit`` in one namespace, who may do everything there with the Cluster API and ARO kinds, and
-    with these kinds of Azure Service Operator."""
+    """A user with ``edit`` in one namespace, who may do everything there with the Cluster API and ARO kinds,
+    and with these kinds of Azure Service Operator."""
     name = f"tenant-{secrets.token_hex(4)}"
     rules = [{"apiGroups": [group], "resources": plurals, "verbs": ["*"]} for group, plurals in OURS.items()]
     rules += [{"apiGroups": [one.group], "resources": [one.plural], "verbs": ["*"]} for one in embedded]
@@ -46,8 +46,10 @@ def tenant(stand: Stand, namespace: str, *embedded: asokinds.AsoKind) -> Client:
     client = stand.plane.client(name)
     poll(
         "the rights to count",
-        lambda: client.get(at("aroclusters", namespace, api="infrastructure.cluster.x-k8s.io/v1beta2")).status
-        == 200,
+        lambda: (
+            client.get(at("aroclusters", namespace, api="infrastructure.cluster.x-k8s.io/v1beta2")).status
+            == 200
+        ),
     )
     return client
 
@@ -105,7 +107,10 @@ def _until(stand: Stand, status: int) -> None:
         ("AROMachinePool", "aromachinepools", "infrastructure"),
     ):
         api = f"{group}.cluster.x-k8s.io/v1beta2"
-        poll(f"{kind} to be served as defined", lambda kind=kind, plural=plural, api=api: tried(kind, plural, api))
+        poll(
+            f"{kind} to be served as defined",
+            lambda kind=kind, plural=plural, api=api: tried(kind, plural, api),
+        )
 
 
 def attack(name: str, user: str) -> list[Json]:
@@ -126,7 +131,11 @@ def attack(name: str, user: str) -> list[Json]:
             "apiVersion": RBAC,
             "kind": "ClusterRoleBinding",
             "metadata": {"name": name},
-            "roleRef": {"apiGroup": RBAC.split("/", maxsplit=1)[0], "kind": "ClusterRole", "name": "cluster-admin"},
+            "roleRef": {
+                "apiGroup": RBAC.split("/", maxsplit=1)[0],
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
             "subjects": subjects,
         },
         {

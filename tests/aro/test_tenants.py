@@ -1,6 +1,8 @@
-"""Nobody gets through an ARO object what they may not do themselves: users of one namespace on the real API server.
+"""Nobody gets through an ARO object what they may not do themselves: users of one namespace on the real API
+server.
 
-The rule in the definition, the webhook and the controller are each tried alone, and with what others stored."""
+The rule in the definition, the webhook and the controller are each tried alone, and with what others
+stored."""
 
 from __future__ import annotations
 
@@ -89,7 +91,11 @@ def test_nobody_embeds_what_they_may_not_create(stand: Stand, operator: Operator
 def test_who_takes_over_an_object_may_change_and_delete_it(stand: Stand, operator: Operators) -> None:
     cluster = Cluster(stand)
     user = tenants.tenant(stand, cluster.namespace)
-    creating = {"apiGroups": [asokinds.GROUP.group], "resources": [asokinds.GROUP.plural], "verbs": ["create"]}
+    creating = {
+        "apiGroups": [asokinds.GROUP.group],
+        "resources": [asokinds.GROUP.plural],
+        "verbs": ["create"],
+    }
     role = next(
         one["metadata"]["name"]
         for one in stand.admin.list(at("roles", cluster.namespace, api=tenants.RBAC))
@@ -115,7 +121,10 @@ def test_who_takes_over_an_object_may_change_and_delete_it(stand: Stand, operato
     [
         ({"namespace": "kube-system"}, "namespace"),
         ({"name": "../../../../api/v1/namespaces/kube-system/secrets/x"}, "name"),
-        ({"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}]}, "ownerReferences"),
+        (
+            {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}]},
+            "ownerReferences",
+        ),
         ({"finalizers": ["example.com/never"]}, "finalizers"),
         ({"annotations": {"vestibule.dev/created-for": "u"}}, "annotations[vestibule.dev/created-for]"),
     ],
@@ -136,8 +145,8 @@ def test_metadata_that_reaches_elsewhere_is_refused(
 def test_what_was_stored_before_is_not_applied_and_keeps_nothing_from_working(
     stand: Stand, no_operator: Operators
 ) -> None:
-    """Entries of an attack, and some that cannot be read, beside those of a cluster: the cluster comes up once
-    they are gone, nothing of the attack ever does, and the object can be deleted as it is."""
+    """Entries of an attack, and some that cannot be read, beside those of a cluster: the cluster comes up
+    once they are gone, nothing of the attack ever does, and the object can be deleted as it is."""
     cluster, name = Cluster(stand), f"attack-{Cluster(stand).name}"
     with tenants.unchecked(stand):
         user = tenants.tenant(stand, cluster.namespace)
@@ -300,7 +309,9 @@ def test_an_identity_reads_no_secret_of_another_namespace(
     cluster.create(pool=False)
     told = cluster.until("AROControlPlane", "EncryptionKeyReady", "False", "KeyUnreadable")
 
-    assert f"spec.clientSecret.namespace is '{other.namespace}'" in said(told, "EncryptionKeyReady")["message"]
+    assert (
+        f"spec.clientSecret.namespace is '{other.namespace}'" in said(told, "EncryptionKeyReady")["message"]
+    )
     assert azure.calls(cluster) == []
     read = stand.plane.audit.events(mark, user="aro:operator", resource="secrets", namespace=other.namespace)
     assert list(read) == []
@@ -326,13 +337,12 @@ def test_rendered_rights_are_the_list_and_nothing_else(
             for resource in rule["resources"]
             if group.endswith(".azure.com")
         }
-        assert azure == {(one.group, one.plural) for one in SHIPPED} | {
-            ("network.azure.com", "natgateways")
-        }
+        assert azure == {(one.group, one.plural) for one in SHIPPED} | {("network.azure.com", "natgateways")}
         every = [value for rule in role["rules"] for values in rule.values() for value in values]
         assert not any("*" in value for value in every)
         account = stand.plane.client(
-            made.user, ("system:serviceaccounts", f"system:serviceaccounts:{made.name}", "system:authenticated")
+            made.user,
+            ("system:serviceaccounts", f"system:serviceaccounts:{made.name}", "system:authenticated"),
         )
         for one in tenants.attack("attack", "u"):
             plural = f"{one['kind'].lower()}s"

@@ -1,4 +1,5 @@
-"""Which entries of an ARO object are used: a finite list of kinds, in the owner's namespace, and nothing else."""
+"""Which entries of an ARO object are used: a finite list of kinds, in the owner's namespace, and nothing
+else."""
 
 from __future__ import annotations
 
@@ -50,7 +51,10 @@ BAD: list[tuple[Any, str]] = [
     ({**GROUP, "kind": "resourcegroup"}, "spec.resources[0].kind"),
     ({**GROUP, "kind": "ResourceGroup\n"}, "spec.resources[0].kind"),
     ({**GROUP, "apiVersion": "v1", "kind": "Secret"}, "spec.resources[0].kind"),
-    ({**GROUP, "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}, "spec.resources[0].kind"),
+    (
+        {**GROUP, "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"},
+        "spec.resources[0].kind",
+    ),
     ({**GROUP, "metadata": None}, "spec.resources[0].metadata"),
     ({**GROUP, "metadata": {"name": ".."}}, "spec.resources[0].metadata.name"),
     ({**GROUP, "metadata": {"name": "a/b"}}, "spec.resources[0].metadata.name"),
@@ -168,7 +172,9 @@ def test_of_the_metadata_only_name_labels_and_annotations_are_taken() -> None:
 
 def test_a_refused_entry_is_told_and_deletes_nothing() -> None:
     """The object of an entry that can be read no more is not taken for one that left the list."""
-    whole = owner({**GROUP, "metadata": {"name": "old", "annotations": {"a": 1}}}, GROUP, annotations=acknowledged())
+    whole = owner(
+        {**GROUP, "metadata": {"name": "old", "annotations": {"a": 1}}}, GROUP, annotations=acknowledged()
+    )
     found = settled(whole, there(whole, "old"), there(whole))
 
     assert [one["metadata"]["name"] for one in found.desired] == ["rg"]
@@ -218,7 +224,10 @@ APPLIED = {"manager": names.MANAGER, "operation": "Apply"}
 )
 def test_nothing_is_ours_for_what_anybody_can_write(meta: Json) -> None:
     whole = owner(GROUP, annotations=acknowledged())
-    entry = {"resource": {"group": "resources.azure.com", "kind": "ResourceGroup", "name": "rg"}, "ready": True}
+    entry = {
+        "resource": {"group": "resources.azure.com", "kind": "ResourceGroup", "name": "rg"},
+        "ready": True,
+    }
     whole["status"] = {"resources": [entry]}
     live = there(whole, **{"labels": {}, **meta})
 
@@ -226,7 +235,9 @@ def test_nothing_is_ours_for_what_anybody_can_write(meta: Json) -> None:
     assert settled(whole, live).desired == ()
 
 
-@pytest.mark.parametrize(("reason", "ours"), [(None, True), (names.NOT_APPLIED, False), (names.REFUSED, False)])
+@pytest.mark.parametrize(
+    ("reason", "ours"), [(None, True), (names.NOT_APPLIED, False), (names.REFUSED, False)]
+)
 def test_what_a_pause_of_the_former_controllers_left_is_ours_if_it_was_applied(
     reason: str | None, ours: bool
 ) -> None:
@@ -278,7 +289,12 @@ def test_a_question_says_who_and_where() -> None:
         "uid": "1",
         "groups": ["g"],
         "extra": {"k": ["v"]},
-        "resourceAttributes": {"namespace": "team", "verb": "create", "group": "g.azure.com", "resource": "as"},
+        "resourceAttributes": {
+            "namespace": "team",
+            "verb": "create",
+            "group": "g.azure.com",
+            "resource": "as",
+        },
     }
 
 

@@ -17,7 +17,10 @@ SECRET = {"type": "ServicePrincipal", "clientSecret": {"name": "s"}}
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
-        ({**SECRET, "clientSecret": {"name": "s", "namespace": "kube-system"}}, "spec.clientSecret.namespace"),
+        (
+            {**SECRET, "clientSecret": {"name": "s", "namespace": "kube-system"}},
+            "spec.clientSecret.namespace",
+        ),
         ({"type": "ServicePrincipalCertificate", "certPath": "/etc/keys/tls.pem"}, "spec.certPath"),
         ({**SECRET, "certPath": "/etc/keys/tls.pem"}, "spec.certPath"),
         (

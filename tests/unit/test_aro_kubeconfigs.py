@@ -54,7 +54,9 @@ def secret(user: Json) -> Json:
             "name": "c-kubeconfig",
             "namespace": "n",
             "uid": "s",
-            "ownerReferences": [{**{key: HCP[key] for key in ("apiVersion", "kind")}, "name": "c", "uid": "h"}],
+            "ownerReferences": [
+                {**{key: HCP[key] for key in ("apiVersion", "kind")}, "name": "c", "uid": "h"}
+            ],
         },
         "data": {"value": encoded(yaml.safe_dump(content))},
     }

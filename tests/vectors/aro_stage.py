@@ -13,7 +13,6 @@ import yaml
 
 from vestibule.core.aro import cluster, controlplane, embedded, machinepool, names
 from vestibule.core.aro.embedded import Identity
-from vestibule.core.kinds import asokinds
 from vestibule.core.aro.world import (
     Change,
     KeyQuestion,
@@ -25,6 +24,7 @@ from vestibule.core.aro.world import (
     Ref,
     Unreadable,
 )
+from vestibule.core.kinds import asokinds
 
 Json = dict[str, Any]
 Key = tuple[str, str, str, str]

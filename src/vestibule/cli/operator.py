@@ -102,8 +102,8 @@ One object asks for the webhook:
     "aro_kinds",
     multiple=True,
     metavar="GROUP/KIND/PLURAL",
-    help="With --aro: a kind of Azure Service Operator that may be embedded besides those that clusters are made "
-    "of; can be given several times.",
+    help="With --aro: a kind of Azure Service Operator that may be embedded besides those that clusters are "
+    "made of; can be given several times.",
 )
 @click.option(
     "--azure-cloud",

@@ -23,7 +23,11 @@ async def declares(client: Client, kind: Kind, *path: str) -> bool:
         return False
     for schema in (document.get("components") or {}).get("schemas", {}).values():
         for one in schema.get("x-kubernetes-group-version-kind") or ():
-            if (one.get("group"), one.get("version"), one.get("kind")) == (kind.group, kind.version, kind.kind):
+            if (one.get("group"), one.get("version"), one.get("kind")) == (
+                kind.group,
+                kind.version,
+                kind.kind,
+            ):
                 return _has(schema, path)
     return False
 

@@ -94,8 +94,8 @@ def _taken(found: Read, document: Document, obj: Any, namespace: str) -> list[er
 
 
 def check(found: Read, permitted: asokinds.Permitted = asokinds.STANDARD) -> list[Finding]:
-    """Every rule over every object, and what does not fit between them; ``permitted`` are the kinds that may be
-    embedded."""
+    """Every rule over every object, and what does not fit between them; ``permitted`` are the kinds that may
+    be embedded."""
     world = Shelf(found.objects, permitted=permitted)
     result: list[Finding] = []
     for obj in found.objects:

@@ -1,8 +1,8 @@
 """What the author of an ARO object must be allowed to do for each resource that it carries.
 
-The operator applies embedded resources with its own rights, and Azure Service Operator with its own in Azure: so
-nobody gets more through an ARO object than they could create themselves. Asked is about entries that are new or
-changed; what stands there was asked about when it was written.
+The operator applies embedded resources with its own rights, and Azure Service Operator with its own in Azure:
+so nobody gets more through an ARO object than they could create themselves. Asked is about entries that are
+new or changed; what stands there was asked about when it was written.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def denied(user: User, access: Access, namespace: str, places: list[str]) -> Ite
     """What is said where it is not allowed."""
     for place in places:
         text = (
-            f"user {user.username!r} may not {access} in namespace {namespace!r}, and so may not embed it: ask "
-            "for that right"
+            f"user {user.username!r} may not {access} in namespace {namespace!r}, and so may not embed it: "
+            "ask for that right"
         )
         yield Error(place, "Forbidden", text)
 

@@ -50,7 +50,11 @@ def decide(obj: Object, world: World) -> Pass:
         if subject.deleting(obj):
             settled = engine.settle(obj, [], world)
             why = subject.unasked(obj, "Cluster", cluster, world)
-            return subject.spared(obj, world, why) if why and settled.standings else subject.leave(obj, world, settled)
+            return (
+                subject.spared(obj, world, why)
+                if why and settled.standings
+                else subject.leave(obj, world, settled)
+            )
         return _decide(obj, cluster, world)
     except Unreadable as error:
         return subject.failed(obj, world, "ReadFailed", str(error))

@@ -1,9 +1,9 @@
 """Deletions that nobody asked for: those of the garbage collector, which deletes what lost its owner.
 
 A Cluster that is taken away without its finalizers, or moved without what belongs to it, leaves ARO objects
-behind; if they were deleted for that, everything in Azure would go with them. So the garbage collector may delete
-an object that holds our finalizer only while its owner is being deleted itself, which somebody asked for.
-"""
+behind; if they were deleted for that, everything in Azure would go with them. So the garbage collector may
+delete an object that holds our finalizer only while its owner is being deleted itself, which somebody asked
+for."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def unasked(user: str, obj: Object, world: World) -> Iterator[Error]:
     yield Error(
         "",
         "Forbidden",
-        f"{obj['kind']} {subject.namespace(obj)}/{obj['metadata']['name']} lost its owner, and nobody asked to "
-        "delete it: what it created in Azure would go, too. Delete it yourself if that is wanted",
+        f"{obj['kind']} {subject.namespace(obj)}/{obj['metadata']['name']} lost its owner, and nobody asked "
+        "to delete it: what it created in Azure would go, too. Delete it yourself if that is wanted",
     )

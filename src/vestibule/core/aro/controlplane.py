@@ -111,7 +111,9 @@ def _decide(obj: Object, cluster: Object | None, world: World) -> Pass:
 def _waiting(infrastructure: Object | None, world: World) -> str:
     if infrastructure is None:
         return "waiting for the AROCluster to be created"
-    if embedded.resources(infrastructure, world.permitted) and not subject.holds(infrastructure, names.RESOURCES_READY):
+    if embedded.resources(infrastructure, world.permitted) and not subject.holds(
+        infrastructure, names.RESOURCES_READY
+    ):
         return "waiting for the resources of the AROCluster"
     return ""
 

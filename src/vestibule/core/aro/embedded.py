@@ -1,8 +1,8 @@
 """The resources that an ARO object carries inside it: what they are, and how their values are read.
 
-A resource is a whole object of Azure Service Operator, of a kind that is permitted (``kinds.asokinds``), in any
-version, in the namespace of its owner. What is something else is reported with its place and never used; nothing
-is guessed.
+A resource is a whole object of Azure Service Operator, of a kind that is permitted (``kinds.asokinds``), in
+any version, in the namespace of its owner. What is something else is reported with its place and never used;
+nothing is guessed.
 """
 
 from __future__ import annotations
@@ -202,9 +202,7 @@ def _where(owner: Mapping[str, Any]) -> str:
     return str(value(owner, "metadata.namespace") or "")
 
 
-def resources(
-    owner: Mapping[str, Any], permitted: asokinds.Permitted = asokinds.STANDARD
-) -> list[Object]:
+def resources(owner: Mapping[str, Any], permitted: asokinds.Permitted = asokinds.STANDARD) -> list[Object]:
     """The resources of an ARO object that can be used, in its order. Nobody reads the others."""
     where = _where(owner)
     return [
@@ -214,9 +212,7 @@ def resources(
     ]
 
 
-def refused(
-    owner: Mapping[str, Any], permitted: asokinds.Permitted = asokinds.STANDARD
-) -> list[Refused]:
+def refused(owner: Mapping[str, Any], permitted: asokinds.Permitted = asokinds.STANDARD) -> list[Refused]:
     """The others, and why they are not used."""
     where, made = _where(owner), []
     for index, entry in enumerate(listed(owner)):
@@ -233,9 +229,7 @@ def refused(
     return made
 
 
-def malformed(
-    owner: Mapping[str, Any], permitted: asokinds.Permitted = asokinds.STANDARD
-) -> list[Fault]:
+def malformed(owner: Mapping[str, Any], permitted: asokinds.Permitted = asokinds.STANDARD) -> list[Fault]:
     """What is wrong with the others."""
     return [fault for one in refused(owner, permitted) for fault in one.faults]
 

@@ -1,10 +1,10 @@
 """The engine for embedded resources: what of them is to be applied, what deleted, and how far they are.
 
 Kinds are acknowledged on the owner one pass before the first object of them is made, so that whatever happens
-in between nothing is forgotten. Only what was created for this owner is written or deleted (``ownership``). Never
-touched: what somebody else controls, and, unless asked, what stands in a resource's place and belongs to nobody.
-An entry that is refused, and a kind that cannot be read, keep nothing else from being applied; but nothing is
-deleted for having left the list while an entry of it cannot be used.
+in between nothing is forgotten. Only what was created for this owner is written or deleted (``ownership``).
+Never touched: what somebody else controls, and, unless asked, what stands in a resource's place and belongs
+to nobody. An entry that is refused, and a kind that cannot be read, keep nothing else from being applied; but
+nothing is deleted for having left the list while an entry of it cannot be used.
 """
 
 from __future__ import annotations
@@ -96,9 +96,7 @@ class Settled(NamedTuple):
         before = embedded.value(subject, "status.resources") or ()
         known = {str(embedded.value(one, "message")) for one in before}
         new = [one for one in self.standings if one.note and one.note[:_LONGEST] not in known]
-        return tuple(
-            Told(one.state.reason, f"{one}: {one.note}", warning=True) for one in new[:_MOST_EVENTS]
-        )
+        return tuple(Told(one.state.reason, f"{one}: {one.note}", warning=True) for one in new[:_MOST_EVENTS])
 
 
 def settle(subject: Object, wanted: Sequence[Object], world: World) -> Settled:
@@ -271,9 +269,7 @@ def _once(wanted: Sequence[Object]) -> list[Object]:
 def _as_listed(standings: list[Standing], subject: Object) -> list[Standing]:
     """In the order of the owner's list, in which people look for them."""
     listed = embedded.value(subject, "spec.resources") or ()
-    position = {
-        embedded.identity(one): index for index, one in enumerate(listed) if isinstance(one, Mapping)
-    }
+    position = {embedded.identity(one): index for index, one in enumerate(listed) if isinstance(one, Mapping)}
     return sorted(
         standings,
         key=lambda one: position.get(Identity(one.gvk.group, one.gvk.kind, one.name), len(position)),

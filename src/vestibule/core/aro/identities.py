@@ -45,29 +45,29 @@ _BORROWED: Final = {
 
 
 def borrowed(spec: Mapping[str, Any]) -> str:
-    """The field by which an identity logs in with what is the operator's own, its account or a file of its file
-    system; empty when it brings its credentials along."""
+    """The field by which an identity logs in with what is the operator's own, its account or a file of its
+    file system; empty when it brings its credentials along."""
     if spec.get("certPath"):
         return "spec.certPath"
     return _BORROWED.get(str(spec.get("type")), "")
 
 
 def misplaced(spec: Mapping[str, Any], ref: Ref, operator: str) -> str:
-    """Why an identity is not used, whomever it allows; empty when it is. Everybody can write one in a namespace
-    of theirs: it reaches Secrets of that namespace alone, and what is the operator's own only from the
-    operator's namespace."""
+    """Why an identity is not used, whomever it allows; empty when it is. Everybody can write one in a
+    namespace of theirs: it reaches Secrets of that namespace alone, and what is the operator's own only from
+    the operator's namespace."""
     where = str(embedded.value(spec, "clientSecret.namespace") or ref.namespace)
     if where != ref.namespace:
         return (
-            f"{ref}: spec.clientSecret.namespace is {where!r}, want {ref.namespace!r}: an identity reads Secrets "
-            "of its own namespace only"
+            f"{ref}: spec.clientSecret.namespace is {where!r}, want {ref.namespace!r}: an identity reads "
+            "Secrets of its own namespace only"
         )
     field = borrowed(spec)
     if field and ref.namespace != operator:
         value = spec.get(field.removeprefix("spec."))
         return (
-            f"{ref}: {field} is {value!r}, which logs in with what is the operator's own: such an identity counts "
-            f"in namespace {operator!r} only; move it there and name it in spec.identityRef.namespace"
+            f"{ref}: {field} is {value!r}, which logs in with what is the operator's own: such an identity "
+            f"counts in namespace {operator!r} only; move it there and name it in spec.identityRef.namespace"
         )
     return ""
 

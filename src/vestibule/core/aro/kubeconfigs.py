@@ -88,8 +88,8 @@ def keep(obj: Object, hcp: Object, live: Object | None, cluster: str, world: Wor
         return Kept(there=False)
     if not (_of_cluster(found, hcp) or ownership.controlled(obj, found)):
         text = (
-            f"Secret {source.secret} was not written for HcpOpenShiftCluster {hcp['metadata']['name']} (it is "
-            "not among its owners): it is not read; choose another name, or remove it"
+            f"Secret {source.secret} was not written for HcpOpenShiftCluster {hcp['metadata']['name']} (it "
+            "is not among its owners): it is not read; choose another name, or remove it"
         )
         return Kept(there=False, problem=text, foreign=(text,))
     try:

@@ -137,8 +137,8 @@ def _plain(text: str) -> str:
 
 
 def registration(name: str, client: Object, since: str = "") -> Object:
-    """Through which the API server asks us; ``client`` says where we are and whom it trusts for that, ``since``
-    from when on deletions are asked about."""
+    """Through which the API server asks us; ``client`` says where we are and whom it trusts for that,
+    ``since`` from when on deletions are asked about."""
     kinds = (names.ARO_CLUSTER, names.ARO_CONTROL_PLANE, names.ARO_MACHINE_POOL)
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",

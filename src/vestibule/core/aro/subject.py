@@ -170,9 +170,9 @@ def unasked(obj: Object, kind: str, found: Object | None, world: World) -> str:
     else:
         why = "nobody is known to have asked for this deletion"
     return (
-        f"{kind} {reference.get('name')}, its owner, is not there, and {why}: nothing is deleted; annotate it "
-        f"with {names.DELETE_WITHOUT_CLUSTER}: 'true' to delete what it created, or remove its finalizer to "
-        "leave everything as it is"
+        f"{kind} {reference.get('name')}, its owner, is not there, and {why}: nothing is deleted; annotate "
+        f"it with {names.DELETE_WITHOUT_CLUSTER}: 'true' to delete what it created, or remove its finalizer "
+        "to leave everything as it is"
     )
 
 

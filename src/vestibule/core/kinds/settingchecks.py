@@ -99,9 +99,7 @@ def problems(settings: Settings, place: str) -> list[errors.Problem]:
     for index, value in enumerate(added):
         wanted = asokinds.problem(value, added[:index])
         want(not wanted, f"install.aroKinds[{index}]", value, wanted)
-    want(
-        settings.install.aro or not added, "install.aroKinds", list(added), "none without install.aro"
-    )
+    want(settings.install.aro or not added, "install.aroKinds", list(added), "none without install.aro")
     want(len(added) <= asokinds.MOST, "install.aroKinds", len(added), f"at most {asokinds.MOST}")
     own = settings.self_certificate
     for field, value in (

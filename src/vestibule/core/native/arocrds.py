@@ -12,7 +12,8 @@ from vestibule.core.native import crds, schema
 Object = dict[str, Any]
 _LABELS: Final = {
     "cluster.x-k8s.io/v1beta2": "v1beta2",
-    # without it clusterctl moves a Cluster and leaves these objects behind, to be deleted for want of an owner
+    # without it clusterctl moves a Cluster and leaves these objects behind, to be deleted for want of an
+    # owner
     "clusterctl.cluster.x-k8s.io": "",
 }
 _CLUSTER: Final = {

@@ -1,8 +1,8 @@
 """What the operator may do for ARO HCP clusters, and where the API server asks it about them. Pure.
 
-A role of its own, not granted unless it is asked for: these clusters live in any namespace, with Secrets. Of the
-kinds that are embedded it names exactly those that may be: the ones that clusters are made of, and those that the
-settings add. There are no wildcards.
+A role of its own, not granted unless it is asked for: these clusters live in any namespace, with Secrets. Of
+the kinds that are embedded it names exactly those that may be: the ones that clusters are made of, and those
+that the settings add. There are no wildcards.
 """
 
 from __future__ import annotations

@@ -135,8 +135,8 @@ class Door:
         return Findings((*found.errors, *unasked), found.warnings)
 
     async def _denied(self, asked: reviews.Asked) -> list[Error]:
-        """What the author may not create themselves, asked of the API server. Whoever cannot be asked about is
-        not let in: raises Unavailable, Forbidden."""
+        """What the author may not create themselves, asked of the API server. Whoever cannot be asked about
+        is not let in: raises Unavailable, Forbidden."""
         obj, user = asked.object, asked.user
         old = asked.old if asked.operation == "UPDATE" else None
         needed = authors.needed(obj, old, self._permitted)

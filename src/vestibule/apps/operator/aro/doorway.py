@@ -71,8 +71,8 @@ class Place(NamedTuple):
 
 
 def _since(registered: Object | None, wanted: Object) -> str:
-    """Since when deletions are asked about, as the registration says; empty where it was not there, or another
-    than is wanted: deletions may have passed it. Whom it trusts may change."""
+    """Since when deletions are asked about, as the registration says; empty where it was not there, or
+    another than is wanted: deletions may have passed it. Whom it trusts may change."""
     if registered is None:
         return ""
     lasting = {

@@ -63,8 +63,8 @@ class Performer:
         return await self._own(kind, obj, {"metadata": patch}) if patch else None
 
     async def inside(self, made: Pass) -> list[Ref]:
-        """Embedded objects, others' objects and Secrets; what was written. One that the API server refuses keeps
-        no other from being written; raises Failures at the end."""
+        """Embedded objects, others' objects and Secrets; what was written. One that the API server refuses
+        keeps no other from being written; raises Failures at the end."""
         wrote: list[Ref] = []
         failures: list[errors.VestibuleError] = []
         for change in made.changes:
@@ -126,8 +126,8 @@ class Performer:
         return True
 
     async def _apply(self, one: Object) -> bool:
-        """What was decided about an object that was there is sent for that very object; what was decided for one
-        that was not there is not forced onto one that came meanwhile."""
+        """What was decided about an object that was there is sent for that very object; what was decided for
+        one that was not there is not forced onto one that came meanwhile."""
         kind = await self._kind(embedded.of(one))
         meta = one["metadata"]
         namespace, name = str(meta.get("namespace") or ""), str(meta["name"])
