@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import secrets
 from collections.abc import Iterator
 from typing import Any
@@ -107,10 +108,7 @@ def _until(stand: Stand, status: int) -> None:
         ("AROMachinePool", "aromachinepools", "infrastructure"),
     ):
         api = f"{group}.cluster.x-k8s.io/v1beta2"
-        poll(
-            f"{kind} to be served as defined",
-            lambda kind=kind, plural=plural, api=api: tried(kind, plural, api),
-        )
+        poll(f"{kind} to be served as defined", functools.partial(tried, kind, plural, api))
 
 
 def attack(name: str, user: str) -> list[Json]:

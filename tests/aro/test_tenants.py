@@ -34,6 +34,12 @@ def bindings(stand: Stand, name: str) -> list[int]:
     ]
 
 
+def warned(cluster: Cluster) -> set[str]:
+    """The reasons of the warnings in the namespace of a cluster."""
+    events = cluster.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
+    return {one["reason"] for one in events if one["type"] == "Warning"}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_definition_refuses_kinds_outside_the_list(
     stand: Stand, no_operator: Operators, kind: str
@@ -178,8 +184,7 @@ def test_what_was_stored_before_is_not_applied_and_keeps_nothing_from_working(
         assert len(refused) == 9
         assert any("ClusterRoleBinding, which may not be embedded" in one["message"] for one in refused)
         assert said(told, "Ready")["status"] == "False"
-        events = stand.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
-        assert any(one["reason"] == "Refused" and one["type"] == "Warning" for one in events)
+        poll("an Event", lambda: "Refused" in warned(cluster))
         assert bindings(stand, name) == [404, 404, 404]
         secret = at("secrets", cluster.namespace, name)
         assert stand.admin.get(secret).status == 404
@@ -233,11 +238,10 @@ def test_an_object_that_is_not_ours_is_neither_written_nor_adopted(
         cluster.patch("AROCluster", {"spec": {"resources": marked}})
         cluster.wait("ResourceGroup", lambda obj: obj["spec"].get("tags") == {"a": "b"})
         after = stand.admin.get(path).object
-        events = stand.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
         assert after["spec"]["location"] == "westus"
         assert not any(one.get("controller") for one in after["metadata"].get("ownerReferences", ()))
         assert said(told, "Ready")["status"] == "False"
-        assert any(one["reason"] == "NotApplied" for one in events)
+        poll("an Event", lambda: "NotApplied" in warned(cluster))
         cluster.delete()
         cluster.gone()
     assert stand.admin.get(path).object["metadata"]["uid"] == before["metadata"]["uid"]
@@ -259,9 +263,8 @@ def test_a_secret_that_is_not_ours_is_neither_read_nor_overwritten(
     with Operator(stand, alone=True):
         cluster.create(pool=False)
         told = cluster.until("AROControlPlane", "Ready", "False", "KubeconfigInvalid")
-        events = stand.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
         assert f"Secret {cluster.name}-kubeconfig" in said(told, "Ready")["message"]
-        assert any(one["reason"] == "SecretNotOurs" for one in events)
+        poll("an Event", lambda: "SecretNotOurs" in warned(cluster))
         after = [stand.admin.get(one).object["metadata"]["resourceVersion"] for one in (path, authority)]
         assert after == before
         cluster.delete()

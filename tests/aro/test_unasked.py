@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -73,7 +74,7 @@ def test_the_real_garbage_collector_is_refused(stand: Stand, operator: Operators
 
     # it looks for new kinds every 30 s
     for kind in ("AROCluster", "AROControlPlane"):
-        poll(f"{kind} to be refused", lambda kind=kind: refused(cluster.named(kind)), 75)
+        poll(f"{kind} to be refused", functools.partial(refused, cluster.named(kind)), 75)
     assert cluster.in_azure() == []
     assert len(cluster.embedded()) == 7
     for kind in OURS[1:]:
@@ -91,8 +92,12 @@ def test_without_the_webhook_nobody_is_known_to_have_asked(stand: Stand, no_oper
             told = cluster.until(kind, "Deleting", "False", "OwnerMissing")
             assert CONFIRM in said(told, "Deleting")["message"]
         assert untouched(cluster)
-        events = stand.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
-        assert {one["regarding"]["kind"] for one in events if one["reason"] == "OwnerMissing"} == set(OURS)
+
+        def told_about() -> set[str]:
+            events = stand.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
+            return {one["regarding"]["kind"] for one in events if one["reason"] == "OwnerMissing"}
+
+        poll("Events about all three", lambda: told_about() == set(OURS))
         for kind in OURS:
             cluster.patch(kind, {"metadata": {"annotations": {CONFIRM: "true"}}})
         for kind in OURS:

@@ -247,7 +247,7 @@ def test_what_a_pause_of_the_former_controllers_left_is_ours_if_it_was_applied(
         "ready": False,
     }
     whole["status"] = {"resources": [{**entry, **({"reason": reason} if reason else {})}]}
-    fields = {"f:metadata": {"f:annotations": {f"f:{names.RECONCILE_POLICY}": {}}}}
+    fields: Json = {"f:metadata": {"f:annotations": {f"f:{names.RECONCILE_POLICY}": {}}}}
     live = there(
         whole,
         annotations={names.RECONCILE_POLICY: names.SKIP},

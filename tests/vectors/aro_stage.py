@@ -61,7 +61,7 @@ class Stage:
     def __init__(self, objects: Iterable[Json], world: Json | None = None) -> None:
         self.now = NOW
         self.permitted = asokinds.STANDARD
-        self.deletions_checked = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
+        self.deletions_checked: datetime.datetime | None = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
         self.objects: dict[Key, Json] = {}
         for one in objects:
             self.put(copy.deepcopy(one))
