@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.operated import Operated, operated
+from tests.apiserver.operated import API, Operated, operated
 from tests.apiserver.test_operator_rights import KATA, RULES, accepted
 from tests.rig import process
 from tests.rig.client import at
+from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
 from vestibule.core.native import crds
 
@@ -116,3 +117,49 @@ def _declared(stand: Operated) -> bool:
         if any(each["kind"] == "KataConfig" for each in one.get("x-kubernetes-group-version-kind", ()))
     )
     return "webhook" in found["properties"]["spec"]["properties"]
+
+
+def test_editors_of_a_namespace_decide_about_no_sandbox(
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    """Whoever may edit one namespace writes none of the objects by which sandboxes are given, reads initdata
+    of no other namespace, and borrows neither account."""
+    other = control_plane.namespace("initdata")
+    admin = control_plane.admin
+    secret = {"metadata": {"name": "initdata"}, "data": {"initdata": "x"}}
+    admin.create(at("configmaps", other), secret).object  # noqa: B018 - raises
+    user = control_plane.client(f"editor-{namespace}")
+    binding = {
+        "metadata": {"name": "editor"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+        "subjects": [
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": f"editor-{namespace}"}
+        ],
+    }
+    rbac = "rbac.authorization.k8s.io/v1"
+    admin.create(at("rolebindings", namespace, api=rbac), binding).object  # noqa: B018 - raises
+    process.wait("the right to count", lambda: user.get(at("configmaps", namespace)).status == 200, 15)
+    with operated(control_plane, tmp_path) as stand:
+        token = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        made = {"metadata": {"name": "stolen"}}
+        role = {
+            **made,
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": stand.account,
+            },
+            "subjects": binding["subjects"],
+        }
+        tried = {
+            "a KataConfig": user.create(at("kataconfigs", api=KATA), {**made, "spec": {}}),
+            "rules": user.create(at("oscwebhookconfigs", api=RULES), {**made, "spec": {"rules": []}}),
+            "a status": user.patch(at("kataconfigs", name="k", sub="status", api=KATA), {"status": {}}),
+            "a class": user.create(at("runtimeclasses", api="node.k8s.io/v1"), {**made, "handler": "runc"}),
+            "an installation": user.create(at("vestibulewebhooks", api=API), {**made, "spec": {}}),
+            "initdata": user.get(at("configmaps", other, "initdata")),
+            "the account": user.create(at("serviceaccounts", stand.name, stand.account, sub="token"), token),
+            "the role": user.create(at("rolebindings", namespace, api=rbac), role),
+        }
+
+    assert {what: answer.status for what, answer in tried.items()} == dict.fromkeys(tried, 403)

@@ -69,3 +69,18 @@ def test_a_name_that_would_lead_elsewhere_is_not_asked_for(path: str, value: str
 
     assert found.error
     assert path in found.condition.message
+
+
+@pytest.mark.parametrize("value", ["/var/run/secrets/kubernetes.io/serviceaccount/token", "azure.json", 7])
+def test_no_file_of_the_operator_stands_for_an_azure(value: Any) -> None:
+    """A file that describes a cloud says to whom a login is sent; only the command line names one."""
+    objects = aro.objects()
+    plane = objects["AROControlPlane"]
+    plane["spec"]["azureEnvironment"] = value
+    (hcp,) = embedded.every(embedded.resources(plane), names.HCP)
+    said = keys.wish(hcp)
+    assert said is not None
+    found = keys.look(plane, said, objects["AROCluster"], THEIRS, aro.world(*objects.values()))
+
+    assert found.error
+    assert "spec.azureEnvironment" in found.condition.message

@@ -14,7 +14,6 @@ from vestibule.core.aro.embedded import Object
 from vestibule.core.aro.findings import Error, Finding, Findings, Warned
 from vestibule.core.aro.world import Listing, NoKind, Ref, World
 
-_ENVIRONMENTS: Final = ("", "AzurePublicCloud", "AzureChinaCloud", "AzureUSGovernmentCloud")
 _RESERVED: Final = ("microsoft", "windows")
 
 
@@ -57,10 +56,9 @@ def _control_plane(obj: Object, old: Object | None, world: World) -> Iterator[Fi
     for word in _RESERVED:
         if word in name.lower():
             yield Error("name.Name", "Invalid", f"is {name!r}, which holds {word!r}: Azure refuses that word")
-    if str(embedded.value(obj, "spec.azureEnvironment") or "") not in _ENVIRONMENTS:
-        wanted = ", ".join(_ENVIRONMENTS[1:])
-        text = f"is {embedded.value(obj, 'spec.azureEnvironment')!r}, want one of {wanted}"
-        yield Error("spec.azureEnvironment", "Invalid", text)
+    strange = keys.environment_problem(obj)
+    if strange:
+        yield Error("spec.azureEnvironment", "Invalid", strange.removeprefix("spec.azureEnvironment "))
     yield from _hosted(obj, old, world, whole=not malformed)
 
 

@@ -23,6 +23,7 @@ VERSION: Final = f"{ACTIVE_KEY}.version"
 MANUAL: Final = (
     "identityRef not set - encryption key must be manually created and specified in HcpOpenShiftCluster"
 )
+ENVIRONMENTS: Final = ("", "AzurePublicCloud", "AzureChinaCloud", "AzureUSGovernmentCloud")
 VAULT_SECONDS: Final = 30.0
 """Until the next look at a vault that is not ready, should no watch tell of it."""
 _OLD: Final = "20240610"
@@ -94,7 +95,7 @@ def look(obj: Object, said: Wish, infrastructure: Object | None, identity: Ref, 
     """The current version of the wished key, through its vault. Raises as the world does."""
     if not said.vault:
         return _wrong(f"{KMS}.vaultName is missing: name the vault that holds the key")
-    strange = _strange(said.vault, said.name)
+    strange = _strange(said.vault, said.name) or environment_problem(obj)
     if strange:
         return _wrong(strange)
     vault = _declared(said.vault, infrastructure)
@@ -138,6 +139,14 @@ def look(obj: Object, said: Wish, infrastructure: Object | None, identity: Ref, 
         ),
         version,
     )
+
+
+def environment_problem(obj: Mapping[str, Any]) -> str:
+    """What is wrong with the Azure that an AROControlPlane names; empty when nothing is. No file is one."""
+    found = embedded.value(obj, "spec.azureEnvironment")
+    if str(found or "") in ENVIRONMENTS:
+        return ""
+    return f"spec.azureEnvironment is {found!r}, want one of {', '.join(ENVIRONMENTS[1:])}"
 
 
 def _strange(vault: str, key: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from vestibule import errors
-from vestibule.core.aro import names
+from vestibule.core.aro import collecting, names
 from vestibule.core.aro.authors import User
 from vestibule.core.aro.findings import Error, Findings
 from vestibule.core.kinds.gvk import Kind
@@ -160,6 +160,13 @@ def registration(name: str, client: Object, since: str = "") -> Object:
                     {
                         "name": "spec-changed",
                         "expression": "request.operation != 'UPDATE' || object.?spec != oldObject.?spec",
+                    },
+                    {
+                        # people delete what they want, whether we answer or not, but for the last pool
+                        "name": "deletion-to-be-checked",
+                        "expression": "request.operation != 'DELETE' || "
+                        f"request.kind.kind == '{names.ARO_MACHINE_POOL.kind}' || "
+                        f"request.userInfo.username in {sorted(collecting.COLLECTORS)}",
                     },
                     {
                         "name": "not-being-deleted",

@@ -19,7 +19,7 @@ from vestibule.adapters.clouds.azure.faults import CloudFault
 from vestibule.adapters.clouds.azure.vaultkeys import KeyVersion, VaultKeys
 from vestibule.adapters.cluster import pages
 from vestibule.adapters.cluster.client import Client
-from vestibule.core.aro import embedded, identities, names
+from vestibule.core.aro import embedded, identities, keys, names
 from vestibule.core.aro.world import KeyQuestion
 from vestibule.core.native import kinds
 
@@ -89,8 +89,8 @@ class Vaults:
 
     def _asked(self, question: KeyQuestion, spec: dict[str, Any], secret: dict[str, str]) -> KeyVersion:
         try:
-            keys = self._client_of(question, spec, secret)
-            return keys.version(question.resource_group, question.vault, question.key)
+            login = self._client_of(question, spec, secret)
+            return login.version(question.resource_group, question.vault, question.key)
         except CloudFault as fault:
             kind = errors.Forbidden if fault.status in (401, 403) else errors.Unavailable
             raise kind(str(fault)) from fault
@@ -112,4 +112,9 @@ class Vaults:
         return made
 
     def _endpoints(self, environment: str) -> Endpoints:
+        """Of what the command line says, or of a cloud by its name; an object never names a file."""
+        if not self._cloud and environment not in keys.ENVIRONMENTS:
+            raise errors.Forbidden(
+                f"spec.azureEnvironment is {environment!r}, which is no Azure that is known"
+            )
         return endpoints.of(self._cloud or _CLOUDS.get(environment, environment))
