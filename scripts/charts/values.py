@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 from scripts.charts import shapes
 
-from vestibule.core.kinds import config
+from vestibule.core.kinds import asokinds, config
 from vestibule.core.kinds.section import Section
 
 Labels = dict[str, str]
@@ -23,6 +23,10 @@ Some = Annotated[int, Meta(ge=0)]
 Duration = Annotated[str, Meta(pattern=r"^([0-9]+(h|m|s))+$")]
 Namespace = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 Namespaces = Annotated[tuple[Namespace, ...], Meta(extra_json_schema={"uniqueItems": True})]
+AroKinds = Annotated[
+    tuple[Annotated[str, Meta(pattern=asokinds.PATTERN)], ...],
+    Meta(max_length=asokinds.MOST, extra_json_schema={"uniqueItems": True}),
+]
 Budgeted = Annotated[int, Meta(ge=0)] | Annotated[str, Meta(pattern=r"^([0-9]+%)?$")]
 
 
@@ -213,6 +217,9 @@ class Operator(Section, frozen=True):
     aro: bool = False
     """Let it look after ARO HCP clusters: it may then write Secrets, and the kinds of Azure Service Operator
     that they are made of, everywhere."""
+    aro_kinds: AroKinds = ()
+    """Kinds of Azure Service Operator that they may embed besides those that clusters are made of, each as
+    ``GROUP/KIND/PLURAL``; it may then write them, too."""
     resources: shapes.Resources = _none
     """What differs from 10m CPU and 96Mi memory requested and at most 256Mi, or 512Mi with ``hosted`` or
     ``aro``."""

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Self
 from tests.aro import asokinds
 from tests.aro.asokinds import AsoKind
 from tests.rig import farewell
-from vestibule.adapters.cluster import calls, kubeconfig
+from vestibule.adapters.cluster import calls, kubeconfig, pages
 from vestibule.adapters.cluster.client import Answer, Client
 from vestibule.adapters.cluster.whole import Wholes
 from vestibule.core.kinds.gvk import Kind
@@ -291,6 +291,10 @@ class AsoDouble:
             "type": "Opaque",
             "data": {wanted["key"]: base64.b64encode(content).decode()},
         }
+        there = await pages.one(self._client, _SECRET, meta["namespace"], wanted["name"])
+        owners = (there or {}).get("metadata", {}).get("ownerReferences") or ()
+        if there is not None and not any(one["uid"] == meta["uid"] for one in owners):
+            return  # as the real one does: what it did not create it does not overwrite
         call = calls.apply(_SECRET, secret, field_manager="aso", force=True)
         answer = await self._client.send(call)
         assert answer.status in (200, 201, 403), answer.body  # 403: the namespace goes

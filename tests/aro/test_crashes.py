@@ -27,6 +27,7 @@ from vestibule.adapters.cluster import kubeconfig
 from vestibule.adapters.cluster.access import Access
 from vestibule.adapters.cluster.calls import Call
 from vestibule.adapters.cluster.client import Answer, Client
+from vestibule.core.aro import names
 
 Json = dict[str, Any]
 
@@ -54,7 +55,11 @@ class Owned(Cluster):
         return {one.replace(self.name, "NAME").replace(self.namespace, "SPACE") for one in written}
 
     def remove(self) -> None:
-        """All at once: order is ours to keep."""
+        """All at once: order is ours to keep. Nobody checks deletions here, so it is said that they are
+        wanted, whether the Cluster is there or not."""
+        wanted = {"metadata": {"annotations": {names.DELETE_WITHOUT_CLUSTER: "true"}}}
+        for kind in names.FINALIZERS:
+            self.patch(kind, wanted)
         for kind in ("Cluster", "MachinePool", "AROMachinePool", "AROControlPlane", "AROCluster"):
             self.admin.delete(self.path(kind))
 

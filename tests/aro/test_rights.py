@@ -13,6 +13,8 @@ from tests.aro.operators import Azure, Operators
 from tests.aro.stand import Cluster, Stand, poll, said
 from tests.rig import process
 from tests.rig.client import at
+from tests.rig.controlplane import MASTERS
+from vestibule.core.aro import collecting
 from vestibule.core.native import arorights, operator
 
 UNSEEN = {
@@ -59,6 +61,9 @@ def test_granted_is_used(stand: Stand, azure: Azure, no_operator: Operators, tmp
         stand.admin.wait_gone(second)
         refusal = stand.admin.delete(cluster.path("AROMachinePool"))
         assert refusal.status == 403
+        # the garbage collector is told about its owner, which is there
+        collector = stand.plane.client(sorted(collecting.COLLECTORS)[0], MASTERS)
+        assert collector.delete(cluster.path("AROMachinePool")).status == 403
         cluster.delete()
         cluster.gone()
         done, refused = used(made)

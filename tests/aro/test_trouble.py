@@ -111,8 +111,8 @@ def test_a_kind_without_a_definition_wedges_nobody(stand: Stand, operator: Opera
     cluster = Cluster(stand)
     objects = manifests.cluster(cluster.wish, cluster.namespace)
     missing = {
-        "apiVersion": "cache.azure.com/v1api20230801",
-        "kind": "Redis",
+        "apiVersion": "network.azure.com/v1api20991231",
+        "kind": "NetworkSecurityGroup",
         "metadata": {"name": "r"},
         "spec": {"owner": {"name": f"{cluster.name}-rg"}},
     }

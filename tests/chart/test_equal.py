@@ -12,7 +12,7 @@ import pytest
 from tests.chart.release import Helm, by_key, without_helm
 from vestibule import __version__
 from vestibule.core.kinds import config
-from vestibule.core.native import install, operator
+from vestibule.core.native import arocrds, install, operator
 
 Object = dict[str, Any]
 OF_WEBHOOK = ("failurePolicy", "timeoutSeconds", "reinvocationPolicy")
@@ -73,13 +73,20 @@ CASES: dict[str, Object] = {
     "fail": {"webhook": {"failurePolicy": "Fail", "timeoutSeconds": 7, "reinvocationPolicy": "Never"}},
     "three replicas": {"replicaCount": 3},
 }
-OF_OPERATOR = ("evictions", "hosted", "hostedNamespaces", "aro")
+OF_OPERATOR = ("evictions", "hosted", "hostedNamespaces", "aro", "aroKinds")
 ASKED: dict[str, Object] = {
     "evictions": {"evictions": True},
     "hosted": {"hosted": True},
     "hosted in one namespace": {"hosted": True, "hostedNamespaces": ["clusters-a"]},
     "hosted in two namespaces": {"hosted": True, "hostedNamespaces": ["clusters-b", "clusters-a"]},
     "aro": {"aro": True},
+    "aro with kinds of one's own": {
+        "aro": True,
+        "aroKinds": [
+            "network.azure.com/NatGateway/natgateways",
+            "containerservice.azure.com/ManagedCluster/managedclusters",
+        ],
+    },
     "aro and evictions": {"aro": True, "evictions": True},
     "hosted and evictions": {"hosted": True, "evictions": True},
     "hosted and aro": {"hosted": True, "aro": True},
@@ -214,6 +221,22 @@ def test_definitions_stay_when_the_release_goes(program: Helm) -> None:
     assert len(found) >= 4
     for thing in found:
         assert thing["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+
+
+def test_clusterctl_moves_what_the_chart_defines(program: Helm) -> None:
+    """Without its label it leaves ARO objects behind when it moves their Cluster."""
+    values = {"operator": {"enabled": True, "aro": True}, "webhook": {"enabled": False}}
+    printed = [
+        thing
+        for thing in program.template(values)
+        if thing["kind"] == "CustomResourceDefinition" and thing["metadata"]["name"].startswith("aro")
+    ]
+
+    assert len(printed) == 3
+    for thing in (*printed, *arocrds.definitions()):
+        labels = thing["metadata"]["labels"]
+        assert labels["clusterctl.cluster.x-k8s.io"] == ""
+        assert labels["cluster.x-k8s.io/v1beta2"] == "v1beta2"
 
 
 def test_without_definitions(program: Helm) -> None:

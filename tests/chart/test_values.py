@@ -177,6 +177,8 @@ def test_a_range_of_the_schema_is_one_of_the_settings(path: str) -> None:
         ({"podSecurityContext": {"runAsUser": 0}}, "at '/podSecurityContext/runAsUser'"),
         ({"operator": {"hostedNamespaces": ["Team"]}}, "at '/operator/hostedNamespaces/0'"),
         ({"operator": {"hostedNamespaces": ["a", "a"]}}, "at '/operator/hostedNamespaces'"),
+        ({"operator": {"aroKinds": ["network.azure.com/*/*"]}}, "at '/operator/aroKinds/0'"),
+        ({"operator": {"aroKinds": ["apps/Deployment/deployments"]}}, "at '/operator/aroKinds/0'"),
         ({"operator": {"hosted": "yes"}}, "at '/operator/hosted'"),
         ({"operator": {"arohcp": True}}, "at '/operator': additional properties 'arohcp' not allowed"),
     ],
@@ -213,6 +215,10 @@ def test_the_schema_refuses_with_the_path(program: Helm, values: Object, said: s
         (
             {"operator": {"enabled": True, "hostedNamespaces": ["a"]}},
             "operator.hostedNamespaces is for operator.hosted, and that is false",
+        ),
+        (
+            {"operator": {"enabled": True, "aroKinds": ["network.azure.com/NatGateway/natgateways"]}},
+            "operator.aroKinds is for operator.aro, and that is false",
         ),
         ({"operator": {"hosted": True}}, "operator.hosted is for operator.enabled, and that is false"),
         ({"operator": {"aro": True}}, "operator.aro is for operator.enabled, and that is false"),

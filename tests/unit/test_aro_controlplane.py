@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit import aro
-from vestibule.core.aro import controlplane, embedded, engine, names
+from vestibule.core.aro import controlplane, embedded, names, ownership
 from vestibule.core.kinds import conditions
 
 Json = dict[str, Any]
@@ -25,7 +25,7 @@ def told(message: str) -> Json:
     plane["metadata"] |= {
         "finalizers": [names.FINALIZERS["AROControlPlane"]],
         "annotations": {names.BLOCK_MOVE: "true", names.OWNED_KINDS: kinds},
-        "ownerReferences": [engine.owner_reference(cluster)],
+        "ownerReferences": [ownership.owner_reference(cluster)],
     }
     hcp = embedded.every(resources, names.HCP)[0]
     ready = {"type": "Ready", "status": "False", "severity": "Error", "reason": "Failed", "message": message}
@@ -33,8 +33,9 @@ def told(message: str) -> Json:
     live["metadata"] = {
         **hcp["metadata"],
         "namespace": plane["metadata"]["namespace"],
+        "uid": "live",
         "generation": 1,
-        "ownerReferences": [engine.owner_reference(plane)],
+        "ownerReferences": [ownership.owner_reference(plane)],
     }
     found = controlplane.decide(plane, aro.world(cluster, infrastructure, plane, live))
     assert found.status is not None

@@ -50,7 +50,14 @@ def secret(user: Json) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": "c-kubeconfig", "namespace": "n"},
+        "metadata": {
+            "name": "c-kubeconfig",
+            "namespace": "n",
+            "uid": "s",
+            "ownerReferences": [
+                {**{key: HCP[key] for key in ("apiVersion", "kind")}, "name": "c", "uid": "h"}
+            ],
+        },
         "data": {"value": encoded(yaml.safe_dump(content))},
     }
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from tests.unit import aro
+from vestibule import errors
 from vestibule.cli.main import cli
 from vestibule.core.aro import embedded, family, graph, names, planning, recipe
 from vestibule.core.aro.shelf import FROM_VAULT
@@ -153,6 +155,39 @@ def test_init_tells_every_wrong_answer_at_once() -> None:
         "--name", "--subscription", "--location", "--version", "--pool-version", "--replicas", "--vault",
         "--key-version", "--audience",
     ]  # fmt: skip
+
+
+def test_validate_refuses_what_may_not_be_embedded(tmp_path: Path) -> None:
+    """Kinds outside the list, other namespaces, and what reaches elsewhere; a kind that is added is taken."""
+    given = aro.objects()["AROCluster"]
+    group = next(one for one in given["spec"]["resources"] if one["kind"] == "ResourceGroup")
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "r"},
+    }
+    other = {**group, "metadata": {"name": "o", "namespace": "kube-system", "finalizers": ["a/b"]}}
+    gateway = {**group, "apiVersion": "network.azure.com/v1api20220701", "kind": "NatGateway"}
+    file = tmp_path / "a.yaml"
+    file.write_text(yaml.safe_dump({**given, "spec": {"resources": [role, other, gateway]}}))
+    flag = ("--aro-kind", "network.azure.com/NatGateway/natgateways")
+    refused = _run("validate", "-f", str(file), "-o", "json")
+    added = _run("validate", "-f", str(file), "-o", "json", *flag)
+    wild = _run("validate", "-f", str(file), "--aro-kind", "network.azure.com/*/natgateways")
+
+    assert refused.exit_code == added.exit_code == 3
+    fields = [
+        {one["field"] for one in json.loads(found.stdout) if one["object"].startswith("AROCluster")}
+        for found in (refused, added)
+    ]
+    wrong = {
+        "spec.resources[0].kind",
+        "spec.resources[1].metadata.namespace",
+        "spec.resources[1].metadata.finalizers",
+    }
+    assert fields == [wrong | {"spec.resources[2].kind"}, wrong]
+    assert isinstance(wild.exception, errors.InvalidSettings)
+    assert "without wildcards" in str(wild.exception)
 
 
 def test_validate_tells_file_and_line_and_exits_with_three(tmp_path: Path) -> None:

@@ -107,8 +107,8 @@ def test_the_registration_asks_about_all_three_kinds() -> None:
     asked = {rule["resources"][0]: rule["operations"] for rule in hook["rules"]}
 
     assert asked == {
-        "aroclusters": ["CREATE", "UPDATE"],
-        "arocontrolplanes": ["CREATE", "UPDATE"],
+        "aroclusters": ["CREATE", "UPDATE", "DELETE"],
+        "arocontrolplanes": ["CREATE", "UPDATE", "DELETE"],
         "aromachinepools": ["CREATE", "UPDATE", "DELETE"],
     }
     assert (hook["failurePolicy"], hook["sideEffects"]) == ("Fail", "None")

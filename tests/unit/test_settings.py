@@ -113,6 +113,22 @@ def test_namespaces_of_control_planes_are_names_each_once_and_want_hosted(tmp_pa
     assert fields('[install]\nhostedNamespaces = ["a"]\n') == ["install.hostedNamespaces"]
 
 
+def test_kinds_that_may_be_embedded_are_explicit_each_once_and_want_aro(tmp_path: Path) -> None:
+    def fields(content: str) -> list[str]:
+        with pytest.raises(errors.InvalidSettings) as caught:
+            settingsfile.load(written(tmp_path, "s.toml", content), {})
+        return [problem.field for problem in caught.value.problems]
+
+    good = '"network.azure.com/NatGateway/natgateways"'
+    listed = f'aroKinds = [{good}, "*/*/*", {good}, "apps/Deployment/deployments"]\n'
+    assert fields(f"[install]\naro = true\n{listed}") == [
+        "install.aroKinds[1]",
+        "install.aroKinds[2]",
+        "install.aroKinds[3]",
+    ]
+    assert fields(f"[install]\naroKinds = [{good}]\n") == ["install.aroKinds"]
+
+
 def test_a_missing_file_is_told() -> None:
     with pytest.raises(errors.InvalidSettings, match="does not exist"):
         settingsfile.load(Path("nowhere.toml"), {})

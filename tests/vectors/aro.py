@@ -14,7 +14,7 @@ import yaml
 
 from tests.vectors import aro_runs
 from tests.vectors.aro_stage import Stage
-from vestibule.core.aro import admission, embedded, engine, mapping, names, readiness
+from vestibule.core.aro import admission, embedded, mapping, names, ownership, readiness
 from vestibule.core.aro.world import Pass
 
 Json = dict[str, Any]
@@ -83,7 +83,7 @@ def _as_applied(one: Json, live: Json, subject: Json) -> Iterator[str]:
             if live["metadata"].get("namespace") != wanted:
                 yield f"namespace: got {live['metadata'].get('namespace')}"
         elif key == "controllerOwner":
-            holder = engine.controller(live) or {}
+            holder = ownership.controller(live) or {}
             if f"{holder.get('kind')}/{holder.get('name')}" != wanted:
                 yield f"controller: got {holder}"
             if holder.get("uid") != subject["metadata"]["uid"]:

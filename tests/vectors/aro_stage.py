@@ -24,6 +24,7 @@ from vestibule.core.aro.world import (
     Ref,
     Unreadable,
 )
+from vestibule.core.kinds import asokinds
 
 Json = dict[str, Any]
 Key = tuple[str, str, str, str]
@@ -59,6 +60,8 @@ class Stage:
 
     def __init__(self, objects: Iterable[Json], world: Json | None = None) -> None:
         self.now = NOW
+        self.permitted = asokinds.STANDARD
+        self.deletions_checked: datetime.datetime | None = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
         self.objects: dict[Key, Json] = {}
         for one in objects:
             self.put(copy.deepcopy(one))

@@ -58,6 +58,7 @@
       "account" (default $name $values.serviceAccount.name)
       "operatorAccount" (default (printf "%s-operator" $name) $values.operator.serviceAccount.name)
       "aro" $values.operator.aro
+      "aroKinds" $values.operator.aroKinds
       "evictions" $values.operator.evictions
       "hostedNamespaces" $values.operator.hostedNamespaces
       "hostedEverywhere" (and $values.operator.hosted (empty $values.operator.hostedNamespaces))

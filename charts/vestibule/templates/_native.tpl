@@ -1496,6 +1496,7 @@ rules:
     resources:
       - machinepools
     verbs:
+      - get
       - list
       - patch
       - watch
@@ -1583,6 +1584,12 @@ rules:
       - list
       - patch
       - watch
+  - apiGroups:
+      - authorization.k8s.io
+    resources:
+      - subjectaccessreviews
+    verbs:
+      - create
   - apiGroups:
       - events.k8s.io
     resources:
@@ -1922,6 +1929,7 @@ subjects:
   "identityPolicies": false,
   "install": {
     "aro": false,
+    "aroKinds": [],
     "caBundle": "",
     "certificate": "self",
     "cpu": "100m",

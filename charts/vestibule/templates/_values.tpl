@@ -136,6 +136,9 @@ once. Values that the schema can check are checked there. */ -}}
 {{- if and .operator.hostedNamespaces (not .operator.hosted) -}}
   {{- $problems = append $problems "operator.hostedNamespaces is for operator.hosted, and that is false" -}}
 {{- end -}}
+{{- if and .operator.aroKinds (not .operator.aro) -}}
+  {{- $problems = append $problems "operator.aroKinds is for operator.aro, and that is false" -}}
+{{- end -}}
 {{- range $field := list "hosted" "aro" "evictions" -}}
   {{- if and (get $.operator $field) (not $.operator.enabled) -}}
     {{- $problems = append $problems (printf "operator.%s is for operator.enabled, and that is false" $field) -}}

@@ -59,12 +59,22 @@ def _read(files: tuple[str, ...], namespace: str) -> Read:
 
 @command.command()
 @_manifests
+@click.option(
+    "--aro-kind",
+    "kinds",
+    multiple=True,
+    metavar="GROUP/KIND/PLURAL",
+    help="A kind that the operator allows to be embedded besides those that clusters are made of, as its own "
+    "--aro-kind; can be given several times.",
+)
 @options.output("text", "json")
-def validate(files: tuple[str, ...], namespace: str, output: str) -> None:
+def validate(files: tuple[str, ...], namespace: str, kinds: tuple[str, ...], output: str) -> None:
     """Every rule that the webhook and Azure have for these manifests, all problems at once."""
     from vestibule.apps.aro import reading
+    from vestibule.core.kinds import asokinds
 
-    findings = reading.check(_read(files, namespace))
+    permitted = asokinds.permitted(kinds, "--aro-kind")
+    findings = reading.check(_read(files, namespace), permitted)
     if output == "json":
         click.echo(printer.json_text([one._asdict() for one in findings]), nl=False)
     else:

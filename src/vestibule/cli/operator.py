@@ -98,6 +98,14 @@ One object asks for the webhook:
     help="With --aro-webhook: where HTTPS is served.",
 )
 @click.option(
+    "--aro-kind",
+    "aro_kinds",
+    multiple=True,
+    metavar="GROUP/KIND/PLURAL",
+    help="With --aro: a kind of Azure Service Operator that may be embedded besides those that clusters are "
+    "made of; can be given several times.",
+)
+@click.option(
     "--azure-cloud",
     default="",
     metavar="NAME|FILE",
@@ -136,6 +144,7 @@ def command(
     aro_watch_filter: str,
     aro_webhook: str,
     aro_webhook_addr: str,
+    aro_kinds: tuple[str, ...],
     azure_cloud: str,
     workers: int,
     resync: float,
@@ -162,6 +171,7 @@ def command(
         aro_filter=aro_watch_filter,
         aro_webhook=aro_webhook,
         aro_webhook_addr=aro_webhook_addr,
+        aro_kinds=aro_kinds,
         azure_cloud=azure_cloud,
     )
     app.run(app.App(client, wanted), log_level, ready=_announce)

@@ -13,6 +13,7 @@ from vestibule.core.aro import admission, family
 from vestibule.core.aro.embedded import Object
 from vestibule.core.aro.family import Family
 from vestibule.core.aro.shelf import Shelf
+from vestibule.core.kinds import asokinds
 
 
 class Read(NamedTuple):
@@ -92,9 +93,10 @@ def _taken(found: Read, document: Document, obj: Any, namespace: str) -> list[er
     return []
 
 
-def check(found: Read) -> list[Finding]:
-    """Every rule over every object, and what does not fit between them."""
-    world = Shelf(found.objects)
+def check(found: Read, permitted: asokinds.Permitted = asokinds.STANDARD) -> list[Finding]:
+    """Every rule over every object, and what does not fit between them; ``permitted`` are the kinds that may
+    be embedded."""
+    world = Shelf(found.objects, permitted=permitted)
     result: list[Finding] = []
     for obj in found.objects:
         if obj.get("kind") not in family.ARO:

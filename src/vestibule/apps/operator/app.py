@@ -36,7 +36,7 @@ from vestibule.apps.operator.runtime.workqueue import Queue
 from vestibule.apps.operator.sandbox import reconciler as sandboxes
 from vestibule.apps.operator.standalone import listening
 from vestibule.apps.operator.standalone import reconciler as installations
-from vestibule.core.kinds import gvk, text
+from vestibule.core.kinds import asokinds, gvk, text
 from vestibule.core.kinds.hosted import HOSTED_WEBHOOK
 from vestibule.core.native import kinds
 
@@ -75,6 +75,8 @@ class Options(NamedTuple):
     """The Service, or the address, at which the API server asks us about them; empty: it does not."""
     aro_webhook_addr: str = "0.0.0.0:9443"
     """Where we listen for that."""
+    aro_kinds: tuple[str, ...] = ()
+    """Kinds that they may embed besides those that they are made of, ``GROUP/KIND/PLURAL``."""
     azure_cloud: str = ""
     """A file that describes another Azure than those that objects name."""
 
@@ -108,8 +110,9 @@ class App:
         self._clusters: aro.Wired | None = None
         self.metrics.writes = self._pen.writes
         self.metrics.leading = lambda: self._fence.leading
+        self._permitted = asokinds.permitted(options.aro_kinds, "--aro-kind")
         self._doorway = (
-            Doorway(client, self._pen, self._fence, _place(options), now)
+            Doorway(client, self._pen, self._fence, _place(options), now, self._permitted)
             if options.aro and options.aro_webhook
             else None
         )
@@ -261,6 +264,9 @@ class App:
             workers=options.workers,
             resync=options.resync,
             watch_filter=options.aro_filter,
+            namespace=options.namespace,
+            permitted=self._permitted,
+            checked=lambda: self._doorway.deletions_checked if self._doorway is not None else None,
         )
 
     def _hosted(self, applier: Applier, events: Events) -> hosted.Wired:

@@ -14,7 +14,6 @@ from vestibule.core.aro.embedded import Object
 from vestibule.core.aro.findings import Error, Finding, Findings, Warned
 from vestibule.core.aro.world import Listing, NoKind, Ref, World
 
-_ENVIRONMENTS: Final = ("", "AzurePublicCloud", "AzureChinaCloud", "AzureUSGovernmentCloud")
 _RESERVED: Final = ("microsoft", "windows")
 
 
@@ -38,8 +37,8 @@ def _nothing(obj: Object, old: Object | None, world: World) -> Iterator[Finding]
 
 
 def _cluster(obj: Object, old: Object | None, world: World) -> Iterator[Finding]:
-    del old, world
-    yield from _structure(obj)
+    del old
+    yield from _structure(obj, world)
     yield from _duplicates(obj)
 
 
@@ -49,21 +48,21 @@ def _control_plane(obj: Object, old: Object | None, world: World) -> Iterator[Fi
         yield Error("spec.resources", "Required", "is empty, want one HcpOpenShiftCluster")
         return
     yield from _identity(obj, world)
-    malformed = list(_structure(obj))
-    yield from malformed
+    wrong = list(_structure(obj, world))
+    malformed = [one for one in wrong if one.type != "Forbidden"]
+    yield from wrong
     yield from _duplicates(obj)
     name = str(obj["metadata"].get("name") or "")
     for word in _RESERVED:
         if word in name.lower():
             yield Error("name.Name", "Invalid", f"is {name!r}, which holds {word!r}: Azure refuses that word")
-    if str(embedded.value(obj, "spec.azureEnvironment") or "") not in _ENVIRONMENTS:
-        wanted = ", ".join(_ENVIRONMENTS[1:])
-        text = f"is {embedded.value(obj, 'spec.azureEnvironment')!r}, want one of {wanted}"
-        yield Error("spec.azureEnvironment", "Invalid", text)
-    yield from _hosted(obj, old, whole=not malformed)
+    strange = keys.environment_problem(obj)
+    if strange:
+        yield Error("spec.azureEnvironment", "Invalid", strange.removeprefix("spec.azureEnvironment "))
+    yield from _hosted(obj, old, world, whole=not malformed)
 
 
-def _hosted(obj: Object, old: Object | None, *, whole: bool) -> Iterator[Finding]:
+def _hosted(obj: Object, old: Object | None, world: World, *, whole: bool) -> Iterator[Finding]:
     """The HCP kinds among the resources."""
     clusters = list(_listed(obj, names.HCP))
     if not clusters and whole:
@@ -74,7 +73,7 @@ def _hosted(obj: Object, old: Object | None, *, whole: bool) -> Iterator[Finding
     auths = list(_listed(obj, names.EXTERNAL_AUTH))
     for path, _ in auths[1:]:
         yield Error(path, "Forbidden", "is a second ExternalAuth: Azure takes one per cluster")
-    before = {embedded.identity(one): one for one in embedded.resources(old or {})}
+    before = {embedded.identity(one): one for one in embedded.resources(old or {}, world.permitted)}
     manual = identities.reference(obj) is None
     for path, one in clusters:
         if manual:
@@ -121,18 +120,17 @@ def _identity(obj: Object, world: World) -> Iterator[Finding]:
 
 
 def _machine_pool(obj: Object, old: Object | None, world: World) -> Iterator[Finding]:
-    del world
     if not embedded.value(obj, "spec.resources"):
         text = "is empty, want one HcpOpenShiftClustersNodePool"
         yield Error("spec.resources", "Required", text)
         return
-    malformed = list(_structure(obj))
-    yield from malformed
+    wrong = list(_structure(obj, world))
+    yield from wrong
     yield from _duplicates(obj)
     pools = list(_listed(obj, names.NODE_POOL))
-    if not pools and not malformed:
+    if not pools and all(one.type == "Forbidden" for one in wrong):
         yield Error("spec.resources", "Required", "holds no HcpOpenShiftClustersNodePool, want one")
-    before = {embedded.identity(one): one for one in embedded.resources(old or {})}
+    before = {embedded.identity(one): one for one in embedded.resources(old or {}, world.permitted)}
     for path, one in pools:
         yield from poolrules.check(path, one)
         known = before.get(embedded.identity(one))
@@ -166,21 +164,20 @@ def _last_pool(obj: Object, world: World) -> Iterator[Finding]:
         )
 
 
-def _structure(obj: Object) -> Iterator[Finding]:
-    for fault in embedded.malformed(obj):
-        yield Error(fault.path, "Required" if fault.kind == "Required" else "Invalid", fault.text)
-    for index, entry in enumerate(embedded.value(obj, "spec.resources") or ()):
-        found = embedded.value(entry, "metadata.namespace")
-        if found and found != subject.namespace(obj):
-            path = f"spec.resources[{index}].metadata.namespace"
-            text = f"is {found!r}, want {subject.namespace(obj)!r} or none: resources live beside their owner"
-            yield Error(path, "Invalid", text)
+def _structure(obj: Object, world: World) -> Iterator[Error]:
+    """Entries that may not be used, whatever they hold."""
+    for fault in embedded.malformed(obj, world.permitted):
+        yield Error(fault.path, fault.kind, fault.text)
+    for index, entry in enumerate(embedded.listed(obj)):
+        if isinstance(entry, dict):
+            for fault in embedded.surplus(entry, f"spec.resources[{index}]"):
+                yield Error(fault.path, fault.kind, fault.text)
 
 
 def _duplicates(obj: Object) -> Iterator[Finding]:
     seen: set[embedded.Identity] = set()
-    for index, entry in enumerate(embedded.value(obj, "spec.resources") or ()):
-        if embedded.faults(entry, ""):
+    for index, entry in enumerate(embedded.listed(obj)):
+        if not isinstance(entry, dict) or not embedded.value(entry, "metadata.name"):
             continue
         identity = embedded.identity(entry)
         if identity in seen:
@@ -190,9 +187,10 @@ def _duplicates(obj: Object) -> Iterator[Finding]:
 
 def _listed(obj: Object, kind: str) -> Iterator[tuple[str, Object]]:
     """The resources of an HCP kind, with their places."""
-    for index, entry in enumerate(embedded.value(obj, "spec.resources") or ()):
+    for index, entry in enumerate(embedded.listed(obj)):
         if isinstance(entry, dict) and embedded.is_openshift(entry, kind):
-            yield f"spec.resources[{index}]", {"metadata": {}, **entry}
+            meta = entry.get("metadata")
+            yield f"spec.resources[{index}]", {**entry, "metadata": meta if isinstance(meta, dict) else {}}
 
 
 _RULES: Final = {

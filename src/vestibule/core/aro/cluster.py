@@ -48,9 +48,15 @@ def decide(obj: Object, world: World) -> Pass:
         return subject.pausing(obj, world)
     try:
         if subject.deleting(obj):
-            return subject.leave(obj, world, engine.settle(obj, [], world))
+            settled = engine.settle(obj, [], world)
+            why = subject.unasked(obj, "Cluster", cluster, world)
+            return (
+                subject.spared(obj, world, why)
+                if why and settled.standings
+                else subject.leave(obj, world, settled)
+            )
         return _decide(obj, cluster, world)
-    except (engine.Corrupt, Unreadable) as error:
+    except Unreadable as error:
         return subject.failed(obj, world, "ReadFailed", str(error))
     except engine.Incompatible as error:
         return subject.stuck(obj, world, names.INCOMPATIBLE, str(error))
@@ -58,7 +64,10 @@ def decide(obj: Object, world: World) -> Pass:
 
 def _decide(obj: Object, cluster: Object | None, world: World) -> Pass:
     if cluster is None:
-        return Pass()
+        return subject.ownerless(obj, "Cluster", world)
+    if not subject.refers_back(embedded.value(cluster, "spec.infrastructureRef"), obj):
+        text = f"Cluster {cluster['metadata']['name']}, its owner, does not name it in spec.infrastructureRef"
+        return subject.stuck(obj, world, "NotReferred", text)
     reference = (cluster.get("spec") or {}).get("controlPlaneRef")
     if not subject.refers_to(reference, "AROControlPlane", names.CONTROL_PLANE):
         return subject.stuck(
@@ -67,7 +76,7 @@ def _decide(obj: Object, cluster: Object | None, world: World) -> Pass:
     first = subject.touched(obj)
     if first is not None:
         return first
-    settled = engine.settle(obj, embedded.resources(obj), world)
+    settled = engine.settle(obj, embedded.resources(obj, world.permitted), world)
     total, ready = len(settled.standings), settled.ready
     if ready == total:
         said = conditions.yes(
@@ -80,11 +89,14 @@ def _decide(obj: Object, cluster: Object | None, world: World) -> Pass:
             f"Waiting for infrastructure resources: {ready}/{total} ready",
         )
     made = Pass(
+        outcome="error" if settled.unread else "done",
+        message=settled.unread,
         after=settled.after,
         annotations=subject.owned_annotation(obj, settled.owned),
         changes=settled.changes,
         desired=settled.desired,
         deletions=settled.deletions,
+        events=settled.events(obj),
     )
     fields: Object = {"resources": settled.resources()}
     shared = [said, subject.not_paused()]
@@ -127,7 +139,7 @@ def _mirrored(
         if up and not subject.holds(obj, names.READY)
         else ()
     )
-    return replace(made, spec=spec, status=state, events=events)
+    return replace(made, spec=spec, status=state, events=(*made.events, *events))
 
 
 def _reasons(settled: engine.Settled) -> list[str]:

@@ -45,22 +45,23 @@ def decide(obj: Object, world: World) -> Pass:
         return subject.pausing(obj, world)
     try:
         if subject.deleting(obj):
-            return _leave(obj, world)
+            return _leave(obj, cluster, world)
         return _decide(obj, cluster, world)
     except engine.Incompatible as error:
         return subject.stuck(obj, world, names.INCOMPATIBLE, str(error), **_down(obj))
     except identities.NotAllowed as error:
         return subject.failed(obj, world, "IdentityNotUsable", str(error), **_down(obj))
-    except engine.Corrupt as error:
-        return subject.failed(obj, world, "ReadFailed", str(error))
     except Unreadable as error:
         made = subject.failed(obj, world, "ReadFailed", str(error))
         return replace(made, after=error.after) if error.after is not None else made
 
 
-def _leave(obj: Object, world: World) -> Pass:
+def _leave(obj: Object, cluster: Object | None, world: World) -> Pass:
     """How people sign in goes first, then the cluster with its pools; nothing else is needed for it."""
     settled = engine.settle(obj, [], world)
+    why = subject.unasked(obj, "Cluster", cluster, world)
+    if why and settled.standings:
+        return subject.spared(obj, world, why)
     first = [one for one in settled.leaving if embedded.is_openshift(one, names.EXTERNAL_AUTH)]
     if first:
         going = tuple(one for one in settled.deletions if one in first)
@@ -76,7 +77,10 @@ def _down(obj: Object) -> Object:
 
 def _decide(obj: Object, cluster: Object | None, world: World) -> Pass:
     if cluster is None:
-        return Pass()
+        return subject.ownerless(obj, "Cluster", world)
+    if not subject.refers_back(embedded.value(cluster, "spec.controlPlaneRef"), obj):
+        text = f"Cluster {cluster['metadata']['name']}, its owner, does not name it in spec.controlPlaneRef"
+        return subject.stuck(obj, world, "NotReferred", text, **_down(obj))
     reference = embedded.value(cluster, "spec.infrastructureRef")
     if not subject.refers_to(reference, "AROCluster", names.INFRASTRUCTURE):
         return subject.stuck(
@@ -85,14 +89,14 @@ def _decide(obj: Object, cluster: Object | None, world: World) -> Pass:
     first = subject.touched(obj)
     if first is not None:
         return first
-    resources = embedded.resources(obj)
+    resources = embedded.resources(obj, world.permitted)
     clusters = embedded.every(resources, names.HCP)
     if not clusters:
         text = "spec.resources holds no HcpOpenShiftCluster, want one"
         return subject.stuck(obj, world, "NoHcpOpenShiftCluster", text, **_down(obj))
     place = Ref(names.INFRASTRUCTURE, "AROCluster", subject.namespace(obj), str(reference["name"]))
     infrastructure = world.get(place)
-    waiting = _waiting(infrastructure)
+    waiting = _waiting(infrastructure, world)
     if waiting:
         said = conditions.no(names.READY, "WaitingForInfrastructure", waiting)
         state = subject.status(obj, world, [said, _unavailable(said), subject.not_paused()], **_down(obj))
@@ -104,10 +108,12 @@ def _decide(obj: Object, cluster: Object | None, world: World) -> Pass:
     return _applied(obj, cluster, hcp, resources, key, world)
 
 
-def _waiting(infrastructure: Object | None) -> str:
+def _waiting(infrastructure: Object | None, world: World) -> str:
     if infrastructure is None:
         return "waiting for the AROCluster to be created"
-    if embedded.resources(infrastructure) and not subject.holds(infrastructure, names.RESOURCES_READY):
+    if embedded.resources(infrastructure, world.permitted) and not subject.holds(
+        infrastructure, names.RESOURCES_READY
+    ):
         return "waiting for the resources of the AROCluster"
     return ""
 
@@ -192,6 +198,8 @@ def _applied(
     news = up and not subject.holds(obj, names.READY)
     late = readiness.of(live).ready and not kept.there
     return Pass(
+        outcome="error" if settled.unread else "done",
+        message=settled.unread,
         after=_SECRET_SECONDS if late else min(filter(None, (kept.after, settled.after)), default=None),
         annotations=subject.owned_annotation(obj, settled.owned),
         changes=(*settled.changes, *kept.changes),
@@ -202,6 +210,8 @@ def _applied(
         events=(
             *((Told("Ready", "the cluster is ready and its kubeconfig is there"),) if news else ()),
             *_ending(obj, kept.condition),
+            *settled.events(obj),
+            *(Told("SecretNotOurs", text, warning=True) for text in kept.foreign),
         ),
         ends=kept.until,
     )
@@ -263,6 +273,8 @@ def _deferred(
                 late.append(one)
         except NoKind:
             late.append(one)
+        except Unreadable:
+            continue  # whether it is there is not known: it is neither applied nor taken for one that left
     return [one for one in wished if one not in late], late
 
 

@@ -1,18 +1,30 @@
 """The resources that an ARO object carries inside it: what they are, and how their values are read.
 
-A resource is a whole object of Azure Service Operator, of any kind and any version. What is not well-formed
-is told with its place; nothing is guessed.
+A resource is a whole object of Azure Service Operator, of a kind that is permitted (``kinds.asokinds``), in
+any version, in the namespace of its owner. What is something else is reported with its place and never used;
+nothing is guessed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 from vestibule.core.aro import names
+from vestibule.core.kinds import asokinds
 
 Object = dict[str, Any]
 _MISSING: Final = object()
+MOST: Final = 256
+"""Entries of one list; a whole cluster has about fifty."""
+_DEEPEST: Final = 64
+"""Levels of nesting; what people write has a dozen."""
+_LONGEST_NAME: Final = 253
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
+_VERSION: Final = re.compile(r"v[0-9][a-z0-9]{0,61}\Z")
+_TAKEN: Final = ("name", "labels", "annotations")
+"""Fields of the metadata of an entry that count, besides the namespace, which is the owner's."""
 
 
 class Gvk(NamedTuple):
@@ -56,50 +68,170 @@ class Identity(NamedTuple):
 def identity(obj: Mapping[str, Any]) -> Identity:
     """Which resource an object is."""
     what = of(obj)
-    return Identity(what.group, what.kind, str((obj.get("metadata") or {}).get("name") or ""))
+    return Identity(what.group, what.kind, str(value(obj, "metadata.name") or ""))
 
 
 class Fault(NamedTuple):
     """What is wrong with an entry."""
 
     path: str
-    kind: str
-    """``Required`` or ``Invalid``, the API server's words."""
+    kind: Literal["Required", "Invalid", "Forbidden"]
+    """The API server's words."""
     text: str
 
 
-def faults(entry: object, path: str) -> list[Fault]:
-    """What keeps an entry from being an object; empty when nothing does."""
+class Refused(NamedTuple):
+    """An entry that is not used, and why."""
+
+    gvk: Gvk
+    """As far as it can be read."""
+    name: str
+    faults: tuple[Fault, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(f"{one.path} {one.text}" for one in self.faults)
+
+
+def faults(
+    entry: object, path: str, namespace: str = "", permitted: asokinds.Permitted = asokinds.STANDARD
+) -> list[Fault]:
+    """What keeps an entry from being used; empty when nothing does. ``namespace`` is that of its owner."""
     if entry is None:
         return [Fault(path, "Required", "is null, want an object")]
     if not isinstance(entry, Mapping):
         return [Fault(path, "Invalid", f"is {type(entry).__name__}, want an object")]
+    if _too_deep(entry):
+        return [Fault(path, "Invalid", f"is nested more than {_DEEPEST} levels deep")]
     found = [
         Fault(f"{path}.{field}", "Required", "is missing or empty")
         for field in ("apiVersion", "kind")
         if not (isinstance(entry.get(field), str) and entry[field])
     ]
+    if not found:
+        found += _unknown_kind(entry, path, permitted)
     meta = entry.get("metadata")
     if not isinstance(meta, Mapping):
         return [*found, Fault(f"{path}.metadata", "Required", "is missing")]
-    if not (isinstance(meta.get("name"), str) and meta["name"]):
-        found.append(Fault(f"{path}.metadata.name", "Required", "is missing or empty"))
-    return found
+    return [*found, *_metadata(meta, f"{path}.metadata", namespace)]
 
 
-def resources(owner: Mapping[str, Any]) -> list[Object]:
-    """The well-formed resources of an ARO object, in its order."""
-    spec = owner.get("spec") or {}
-    listed = spec.get("resources") or []
-    return [dict(entry) for entry in listed if isinstance(entry, Mapping) and not faults(entry, "")]
+def _unknown_kind(entry: Mapping[str, Any], path: str, permitted: asokinds.Permitted) -> list[Fault]:
+    """The list decides about group and kind; the version is the cluster's business, as long as it is one."""
+    group, _, version = str(entry["apiVersion"]).partition("/")
+    kind = str(entry["kind"])
+    if permitted.find(group, kind) is None:
+        listed = ", ".join(one.said for one in permitted.kinds)
+        text = f"is {group}/{kind}, which may not be embedded; want one of {listed}"
+        return [Fault(f"{path}.kind", "Forbidden", text)]
+    if not _VERSION.match(version):
+        return [Fault(f"{path}.apiVersion", "Invalid", f"is {entry['apiVersion']!r}, want GROUP/VERSION")]
+    return []
 
 
-def malformed(owner: Mapping[str, Any]) -> list[Fault]:
-    """What is wrong with the others."""
-    listed = (owner.get("spec") or {}).get("resources") or []
+def _metadata(meta: Mapping[str, Any], path: str, namespace: str) -> Iterator[Fault]:
+    name = meta.get("name")
+    if not (isinstance(name, str) and name):
+        yield Fault(f"{path}.name", "Required", "is missing or empty")
+    elif not _NAME.match(name) or len(name) > _LONGEST_NAME:
+        text = f"is {name!r}, want lower case letters, digits, '-' and '.', at most {_LONGEST_NAME}"
+        yield Fault(f"{path}.name", "Invalid", text)
+    where = meta.get("namespace")
+    if where and where != namespace:
+        text = f"is {where!r}, want {namespace!r} or none: resources live in the namespace of their owner"
+        yield Fault(f"{path}.namespace", "Invalid", text)
+    for field in ("labels", "annotations"):
+        given = meta.get(field)
+        if given is not None and not (
+            isinstance(given, Mapping) and all(isinstance(value, str) for value in given.values())
+        ):
+            yield Fault(f"{path}.{field}", "Invalid", "holds something else than texts, want texts only")
+
+
+def surplus(entry: Mapping[str, Any], path: str) -> Iterator[Fault]:
+    """What users may not give to a resource. It is refused when it is written; in an object that is stored
+    already it is passed over. Owners of others block their deletion or bring our objects to theirs, a
+    finalizer of nobody keeps an object for ever, and our own records are ours to write."""
+    meta = entry.get("metadata")
+    if not isinstance(meta, Mapping):
+        return
+    for field in meta:
+        if field not in (*_TAKEN, "namespace", "creationTimestamp"):
+            yield Fault(f"{path}.metadata.{field}", "Forbidden", "is not taken: leave it out")
+    annotations = meta.get("annotations")
+    for key in annotations if isinstance(annotations, Mapping) else ():
+        if _reserved(key):
+            text = "is a record of the operator: leave it out"
+            yield Fault(f"{path}.metadata.annotations[{key}]", "Forbidden", text)
+
+
+def taken(meta: Mapping[str, Any]) -> Object:
+    """Of the metadata of an entry, what is taken over."""
+    made = {field: meta[field] for field in _TAKEN if meta.get(field)}
+    if "annotations" in made:
+        made["annotations"] = {k: v for k, v in made["annotations"].items() if not _reserved(k)}
+    return made
+
+
+def _reserved(key: object) -> bool:
+    return str(key).startswith(names.RECORDS) and key != names.ADOPT
+
+
+def _too_deep(entry: object) -> bool:
+    """Whether something is nested deeper than anybody writes; without recursion."""
+    level: list[object] = [entry]
+    for _ in range(_DEEPEST):
+        below: list[object] = []
+        for one in level:
+            if isinstance(one, Mapping):
+                below += one.values()
+            elif isinstance(one, list):
+                below += one
+        level = below
+        if not level:
+            return False
+    return True
+
+
+def listed(owner: Mapping[str, Any]) -> list[object]:
+    """The entries of an ARO object, as many as are looked at."""
+    found = value(owner, "spec.resources")
+    return found[:MOST] if isinstance(found, list) else []
+
+
+def _where(owner: Mapping[str, Any]) -> str:
+    return str(value(owner, "metadata.namespace") or "")
+
+
+def resources(owner: Mapping[str, Any], permitted: asokinds.Permitted = asokinds.STANDARD) -> list[Object]:
+    """The resources of an ARO object that can be used, in its order. Nobody reads the others."""
+    where = _where(owner)
     return [
-        fault for index, entry in enumerate(listed) for fault in faults(entry, f"spec.resources[{index}]")
+        dict(entry)
+        for entry in listed(owner)
+        if isinstance(entry, Mapping) and not faults(entry, "", where, permitted)
     ]
+
+
+def refused(owner: Mapping[str, Any], permitted: asokinds.Permitted = asokinds.STANDARD) -> list[Refused]:
+    """The others, and why they are not used."""
+    where, made = _where(owner), []
+    for index, entry in enumerate(listed(owner)):
+        wrong = faults(entry, f"spec.resources[{index}]", where, permitted)
+        if wrong:
+            what = of(entry) if isinstance(entry, Mapping) else Gvk("", "", "")
+            name = value(entry, "metadata.name")
+            made.append(Refused(what, name if isinstance(name, str) else "", tuple(wrong)))
+    found = value(owner, "spec.resources")
+    every = len(found) if isinstance(found, list) else 0
+    if every > MOST:
+        text = f"holds {every} entries, want at most {MOST}: those after that are not used"
+        made.append(Refused(Gvk("", "", ""), "", (Fault("spec.resources", "Invalid", text),)))
+    return made
+
+
+def malformed(owner: Mapping[str, Any], permitted: asokinds.Permitted = asokinds.STANDARD) -> list[Fault]:
+    """What is wrong with the others."""
+    return [fault for one in refused(owner, permitted) for fault in one.faults]
 
 
 def is_openshift(obj: Mapping[str, Any], kind: str) -> bool:

@@ -1,9 +1,10 @@
 """The engine for embedded resources: what of them is to be applied, what deleted, and how far they are.
 
 Kinds are acknowledged on the owner one pass before the first object of them is made, so that whatever happens
-in between nothing is forgotten. Ours is what our owner controls, and what a paused controller of the same
-name left behind without its owner. Never touched: what somebody else controls, and, unless asked, what stands
-in a resource's place and belongs to nobody.
+in between nothing is forgotten. Only what was created for this owner is written or deleted (``ownership``).
+Never touched: what somebody else controls, and, unless asked, what stands in a resource's place and belongs
+to nobody. An entry that is refused, and a kind that cannot be read, keep nothing else from being applied; but
+nothing is deleted for having left the list while an entry of it cannot be used.
 """
 
 from __future__ import annotations
@@ -12,11 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from vestibule import errors
-from vestibule.core.aro import embedded, graph, names, readiness
+from vestibule.core.aro import embedded, graph, names, ownership, readiness
 from vestibule.core.aro.embedded import Gvk, Identity, Object
-from vestibule.core.aro.world import Change, Listing, NoKind, Ref, World
+from vestibule.core.aro.world import Change, Listing, NoKind, Told, Unreadable, World
 
 NOTED_SECONDS: Final = 15.0
+_LONGEST: Final = 1000
+"""Characters of a message in ``status.resources``."""
+_LONGEST_NAME: Final = 253
+_MOST_EVENTS: Final = 10
+"""Of one look; the rest stands in the status."""
 
 
 class Standing(NamedTuple):
@@ -30,16 +36,17 @@ class Standing(NamedTuple):
 
     def entry(self) -> Object:
         """As it stands in ``status.resources``."""
-        group, version, kind = self.gvk
+        group, version, kind = (one[:_LONGEST_NAME] for one in self.gvk)
+        name = self.name[:_LONGEST_NAME]
         made: Object = {
-            "resource": {"group": group, "version": version, "kind": kind, "name": self.name},
+            "resource": {"group": group, "version": version, "kind": kind, "name": name},
             "ready": self.state.ready,
         }
         if not self.state.ready:
             message = self.note or self.state.message
             made |= {"reason": self.state.reason} if self.state.reason else {}
             made |= {"severity": self.state.severity} if self.state.severity else {}
-            made |= {"message": message} if message else {}
+            made |= {"message": message[:_LONGEST]} if message else {}
         if self.state.observed is not None:
             made["observedGeneration"] = self.state.observed
         return made
@@ -62,6 +69,8 @@ class Settled(NamedTuple):
     """What exists of the wanted resources."""
     leaving: tuple[Object, ...]
     """Ours that is not wanted any more and still there."""
+    unread: str = ""
+    """What could not be read; the rest was decided all the same, and it is tried again."""
 
     @property
     def ready(self) -> int:
@@ -82,56 +91,86 @@ class Settled(NamedTuple):
         """``status.resources``."""
         return [one.entry() for one in self.standings]
 
-
-class Corrupt(errors.VestibuleError):
-    """The annotation of owned kinds cannot be read: what may have been created is not known."""
+    def events(self, subject: Object) -> tuple[Told, ...]:
+        """What is new among the resources that are not applied."""
+        before = embedded.value(subject, "status.resources") or ()
+        known = {str(embedded.value(one, "message")) for one in before}
+        new = [one for one in self.standings if one.note and one.note[:_LONGEST] not in known]
+        return tuple(Told(one.state.reason, f"{one}: {one.note}", warning=True) for one in new[:_MOST_EVENTS])
 
 
 def settle(subject: Object, wanted: Sequence[Object], world: World) -> Settled:
-    """What follows from the resources that are wanted now and those that are there."""
-    annotation = str((subject["metadata"].get("annotations") or {}).get(names.OWNED_KINDS) or "")
+    """What follows from the resources that are wanted now and those that are there. While the owner is being
+    deleted nothing is wanted."""
+    annotation = str(_annotations(subject).get(names.OWNED_KINDS) or "")
     acknowledged, wrong = embedded.parse_owned(annotation)
+    gone = bool(subject["metadata"].get("deletionTimestamp"))
     if wrong:
-        raise Corrupt(
-            f"annotation {names.OWNED_KINDS} holds {wrong[0]!r}, want Kind.version.group joined by ';'"
-        )
-    there, unserved = _there(subject, acknowledged, world)
-    mine = {one: obj for one, obj in there.items() if _ours(subject, obj)}
+        # what may have been created is not known: it is looked for among all kinds that may be
+        acknowledged += [Gvk(one.group, "", one.kind) for one in world.permitted.kinds]
+    mayhave = [one for one in acknowledged if world.permitted.find(one.group, one.kind) is not None]
+    there = _there(subject, mayhave, world)
+    mine = {one: obj for one, obj in there.objects.items() if ownership.ours(subject, obj)}
     wanted = graph.ordered(_once(wanted))
     wished = {embedded.identity(one) for one in wanted}
     fresh: list[Standing] = []
     applied: list[Standing] = []
     desired: list[Object] = []
-    known = set(acknowledged)
+    known = set() if wrong else set(mayhave)
     for one in wanted:
         what, identity = embedded.of(one), embedded.identity(one)
-        live = there.get(identity)
+        live = there.objects.get(identity)
         if what not in known:
             fresh.append(Standing(what, identity.name, readiness.State(ready=False)))
             continue
-        note = _kept_from(subject, one, live, what in unserved)
+        note = _kept_from(subject, one, live, what, there)
         if note:
-            state = readiness.State(ready=False, reason="NotApplied", severity="Error")
-            applied.append(Standing(what, identity.name, state, note))
+            applied.append(Standing(what, identity.name, _held(names.NOT_APPLIED), note))
             continue
-        desired.append(_complete(subject, one))
+        desired.append(_complete(subject, one, live))
         applied.append(Standing(what, identity.name, readiness.of(live)))
+    barred = [] if gone else embedded.refused(subject, world.permitted)
+    refused = [Standing(one.gvk, one.name, _held(names.REFUSED), str(one)) for one in barred]
     leaving = [obj for identity, obj in mine.items() if identity not in wished]
-    leaving = list(reversed(graph.ordered(leaving)))
+    leaving = list(reversed(graph.ordered(leaving))) if not barred else []
     going = [
         Standing(embedded.of(obj), obj["metadata"]["name"], readiness.State(ready=False, reason="Deleting"))
         for obj in reversed(leaving)
     ]
-    standings = (*fresh, *_as_listed(applied, subject), *going)
+    hidden = [Standing(one, "*", _held("Unreadable"), text) for one, text in there.unread.items()]
+    standings = (*fresh, *_as_listed([*applied, *refused], subject), *going)
+    kept = [one for one in acknowledged if one in there.unread or barred]
     return Settled(
         tuple(desired),
-        tuple(obj for obj in leaving if not obj["metadata"].get("deletionTimestamp")),
+        tuple(obj for obj in leaving if not obj["metadata"].get("deletionTimestamp") and (gone or not wrong)),
         tuple(_resumed(mine, wanted)),
-        standings,
-        embedded.render_owned([one.gvk for one in standings]),
-        {identity: obj for identity, obj in there.items() if identity in wished},
+        (*standings, *(hidden if gone else ())),
+        embedded.render_owned([*(one.gvk for one in (*fresh, *applied, *going)), *filter(_whole, kept)]),
+        {identity: obj for identity, obj in there.objects.items() if identity in wished},
         tuple(leaving),
+        "; ".join(
+            [
+                *([_corrupt(wrong[0])] if wrong and not gone else []),
+                *(f"{one}: {text}" for one, text in there.unread.items()),
+            ]
+        ),
     )
+
+
+def _corrupt(wrong: str) -> str:
+    return (
+        f"annotation {names.OWNED_KINDS} holds {wrong!r}, want Kind.version.group joined by ';': it is "
+        "written anew"
+    )
+
+
+def _held(reason: str) -> readiness.State:
+    return readiness.State(ready=False, reason=reason, severity="Error")
+
+
+def _whole(one: Gvk) -> bool:
+    """Whether a kind can stand in the annotation."""
+    return all(one)
 
 
 def pause(subject: Object, wanted: Sequence[Object], world: World) -> tuple[Change, ...]:
@@ -145,93 +184,59 @@ def pause(subject: Object, wanted: Sequence[Object], world: World) -> tuple[Chan
                 f"want {names.SKIP!r} or none while paused"
             )
     acknowledged, _ = embedded.parse_owned(_annotations(subject).get(names.OWNED_KINDS) or "")
-    there, _ = _there(subject, acknowledged, world)
+    mayhave = [one for one in acknowledged if world.permitted.find(one.group, one.kind) is not None]
+    there = _there(subject, mayhave, world)
+    if there.unread:
+        raise Hidden("; ".join(f"{one}: {text}" for one, text in there.unread.items()))
     found = []
-    for obj in there.values():
+    for obj in there.objects.values():
         held = _annotations(obj).get(names.RECONCILE_POLICY)
-        if _ours(subject, obj) and held != names.SKIP:
+        if ownership.ours(subject, obj) and held != names.SKIP:
             said = {names.RECONCILE_POLICY: names.SKIP, names.PREVIOUS_POLICY: held or ""}
-            found.append(Change(ref(obj), {"metadata": {"annotations": said}}))
+            found.append(ownership.change(obj, {"metadata": {"annotations": said}}))
     return tuple(found)
+
+
+class Hidden(errors.VestibuleError):
+    """A kind that may have been created cannot be read: nobody may believe that all of it is paused."""
 
 
 class Incompatible(errors.VestibuleError):
     """A value of the user's contradicts one that is needed: nothing changes until the user changes it."""
 
 
-def ref(obj: Object) -> Ref:
-    """Where a live object is."""
-    what = embedded.of(obj)
-    meta = obj["metadata"]
-    return Ref(what.group, what.kind, str(meta.get("namespace") or ""), meta["name"], what.version)
+class _There(NamedTuple):
+    """What is in the owner's namespace."""
+
+    objects: dict[Identity, Object]
+    unserved: set[Gvk]
+    unread: dict[Gvk, str]
+    """Kinds that could not be listed, and why."""
 
 
-def controller(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Who controls an object."""
-    references = (obj.get("metadata") or {}).get("ownerReferences") or ()
-    return next((one for one in references if one.get("controller") is True), None)
-
-
-def owner_reference(subject: Object) -> Object:
-    """The reference that makes something ours."""
-    meta = subject["metadata"]
-    return {
-        "apiVersion": subject["apiVersion"],
-        "kind": subject["kind"],
-        "name": meta["name"],
-        "uid": meta["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
-def _there(
-    subject: Object, acknowledged: Sequence[Gvk], world: World
-) -> tuple[dict[Identity, Object], set[Gvk]]:
-    """Every object of the acknowledged kinds in the owner's namespace, and the kinds that are not served."""
+def _there(subject: Object, acknowledged: Sequence[Gvk], world: World) -> _There:
+    """Every object of the acknowledged kinds in the owner's namespace."""
     namespace = str(subject["metadata"].get("namespace") or "")
-    found: dict[Identity, Object] = {}
-    unserved: set[Gvk] = set()
+    found = _There({}, set(), {})
     for one in acknowledged:
         try:
             for obj in world.list(Listing(one, namespace)):
-                found.setdefault(embedded.identity(obj), obj)
+                found.objects.setdefault(embedded.identity(obj), obj)
         except NoKind:
-            unserved.add(one)
-    return found, unserved
+            found.unserved.add(one)
+        except Unreadable as error:
+            found.unread[one] = error.why
+    return found
 
 
-def _ours(subject: Object, obj: Object) -> bool:
-    """Whether an object is this owner's: it controls it, or a controller of our name applied it for this
-    owner and its pause took the reference away."""
-    holder = controller(obj)
-    if holder is not None:
-        return bool(holder.get("uid") == subject["metadata"].get("uid"))
-    return _named_before(subject, obj) and _applied_by_us(obj)
-
-
-def _named_before(subject: Object, obj: Object) -> bool:
-    listed = (subject.get("status") or {}).get("resources") or ()
-    identity = embedded.identity(obj)
-    return any(
-        (one.get("resource") or {}).get("group") == identity.group
-        and one["resource"].get("kind") == identity.kind
-        and one["resource"].get("name") == identity.name
-        for one in listed
-    )
-
-
-def _applied_by_us(obj: Mapping[str, Any]) -> bool:
-    fields = (obj.get("metadata") or {}).get("managedFields") or ()
-    return any(one.get("manager") == names.MANAGER and one.get("operation") == "Apply" for one in fields)
-
-
-def _kept_from(subject: Object, one: Object, live: Object | None, unserved: bool) -> str:
-    if unserved:
+def _kept_from(subject: Object, one: Object, live: Object | None, what: Gvk, there: _There) -> str:
+    if what in there.unserved:
         return f"the cluster does not serve {embedded.of(one)}: install its definition"
-    if live is None or _ours(subject, live):
+    if what in there.unread:
+        return f"cannot be read: {there.unread[what]}"
+    if live is None or ownership.ours(subject, live):
         return ""
-    holder = controller(live)
+    holder = ownership.controller(live)
     if holder is not None:
         return f"belongs to {holder.get('kind')} {holder.get('name')}: it is left alone"
     if _annotations(one).get(names.ADOPT) == "true":
@@ -242,11 +247,17 @@ def _kept_from(subject: Object, one: Object, live: Object | None, unserved: bool
     )
 
 
-def _complete(subject: Object, one: Object) -> Object:
-    """The object as it is applied: in the owner's namespace, controlled by the owner, without a status."""
-    meta = {**one["metadata"], "namespace": subject["metadata"]["namespace"]}
-    others = [each for each in meta.get("ownerReferences") or () if not each.get("controller")]
-    meta["ownerReferences"] = [*others, owner_reference(subject)]
+def _complete(subject: Object, one: Object, live: Object | None) -> Object:
+    """The object as it is applied: in the owner's namespace, controlled by the owner and by nobody else, with
+    our record of that, and without a status. Of its metadata, only name, labels and annotations are taken.
+    With the uid of the object that was looked at, so that the API server refuses it for any other."""
+    owner = subject["metadata"]
+    meta = embedded.taken(one["metadata"])
+    if live is not None:
+        meta["uid"] = live["metadata"]["uid"]
+    meta["namespace"] = owner["namespace"]
+    meta["annotations"] = {**meta.get("annotations", {}), names.CREATED_FOR: owner["uid"]}
+    meta["ownerReferences"] = [ownership.owner_reference(subject)]
     return {key: value for key, value in one.items() if key != "status"} | {"metadata": meta}
 
 
@@ -257,7 +268,8 @@ def _once(wanted: Sequence[Object]) -> list[Object]:
 
 def _as_listed(standings: list[Standing], subject: Object) -> list[Standing]:
     """In the order of the owner's list, in which people look for them."""
-    position = {embedded.identity(one): index for index, one in enumerate(embedded.resources(subject))}
+    listed = embedded.value(subject, "spec.resources") or ()
+    position = {embedded.identity(one): index for index, one in enumerate(listed) if isinstance(one, Mapping)}
     return sorted(
         standings,
         key=lambda one: position.get(Identity(one.gvk.group, one.gvk.kind, one.name), len(position)),
@@ -272,19 +284,10 @@ def _resumed(mine: Mapping[Identity, Object], wanted: Sequence[Object]) -> Itera
         if annotations.get(names.RECONCILE_POLICY) != names.SKIP or said.get(identity) == names.SKIP:
             continue
         before = annotations.get(names.PREVIOUS_POLICY)
-        if before is None and not _policy_applied_by_us(obj):
+        if before is None and not ownership.policy_applied(obj):
             continue  # somebody set it by hand
         restored = {names.RECONCILE_POLICY: before or None, names.PREVIOUS_POLICY: None}
-        yield Change(ref(obj), {"metadata": {"annotations": restored}})
-
-
-def _policy_applied_by_us(obj: Mapping[str, Any]) -> bool:
-    key = f"f:{names.RECONCILE_POLICY}"
-    return any(
-        one.get("manager") == names.MANAGER
-        and key in (embedded.value(one, "fieldsV1.f:metadata.f:annotations") or {})
-        for one in (obj.get("metadata") or {}).get("managedFields") or ()
-    )
+        yield ownership.change(obj, {"metadata": {"annotations": restored}})
 
 
 def _annotations(obj: Mapping[str, Any]) -> dict[str, str]:

@@ -36,6 +36,42 @@ def reference(obj: Object) -> Ref | None:
     return Ref(names.INFRASTRUCTURE, "AzureClusterIdentity", where, str(found.get("name") or ""))
 
 
+_BORROWED: Final = {
+    "UserAssignedMSI": "spec.type",
+    "WorkloadIdentity": "spec.type",
+    "UserAssignedIdentityCredential": "spec.userAssignedIdentityCredentialsPath",
+}
+"""Types that log in with what the operator's own pod has, and the field that says so."""
+
+
+def borrowed(spec: Mapping[str, Any]) -> str:
+    """The field by which an identity logs in with what is the operator's own, its account or a file of its
+    file system; empty when it brings its credentials along."""
+    if spec.get("certPath"):
+        return "spec.certPath"
+    return _BORROWED.get(str(spec.get("type")), "")
+
+
+def misplaced(spec: Mapping[str, Any], ref: Ref, operator: str) -> str:
+    """Why an identity is not used, whomever it allows; empty when it is. Everybody can write one in a
+    namespace of theirs: it reaches Secrets of that namespace alone, and what is the operator's own only from
+    the operator's namespace."""
+    where = str(embedded.value(spec, "clientSecret.namespace") or ref.namespace)
+    if where != ref.namespace:
+        return (
+            f"{ref}: spec.clientSecret.namespace is {where!r}, want {ref.namespace!r}: an identity reads "
+            "Secrets of its own namespace only"
+        )
+    field = borrowed(spec)
+    if field and ref.namespace != operator:
+        value = spec.get(field.removeprefix("spec."))
+        return (
+            f"{ref}: {field} is {value!r}, which logs in with what is the operator's own: such an identity "
+            f"counts in namespace {operator!r} only; move it there and name it in spec.identityRef.namespace"
+        )
+    return ""
+
+
 def checked(obj: Object, ref: Ref, world: World) -> Object:
     """The identity, if this namespace may use it. Raises NotAllowed with what to do."""
     identity = world.get(ref)

@@ -7,6 +7,7 @@ cluster. Without one, nobody but the user can know it. The fields moved between 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -22,9 +23,14 @@ VERSION: Final = f"{ACTIVE_KEY}.version"
 MANUAL: Final = (
     "identityRef not set - encryption key must be manually created and specified in HcpOpenShiftCluster"
 )
+ENVIRONMENTS: Final = ("", "AzurePublicCloud", "AzureChinaCloud", "AzureUSGovernmentCloud")
 VAULT_SECONDS: Final = 30.0
 """Until the next look at a vault that is not ready, should no watch tell of it."""
 _OLD: Final = "20240610"
+_VAULT: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]\Z")
+_KEY: Final = re.compile(r"[A-Za-z0-9-]{1,127}\Z")
+_SUBSCRIPTION: Final = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
+_GROUP: Final = re.compile(r"[A-Za-z0-9._()-]{1,90}\Z")
 
 
 class Wish(NamedTuple):
@@ -89,6 +95,9 @@ def look(obj: Object, said: Wish, infrastructure: Object | None, identity: Ref, 
     """The current version of the wished key, through its vault. Raises as the world does."""
     if not said.vault:
         return _wrong(f"{KMS}.vaultName is missing: name the vault that holds the key")
+    strange = _strange(said.vault, said.name) or environment_problem(obj)
+    if strange:
+        return _wrong(strange)
     vault = _declared(said.vault, infrastructure)
     if vault is None:
         return _wrong(
@@ -108,8 +117,13 @@ def look(obj: Object, said: Wish, infrastructure: Object | None, identity: Ref, 
     if live is None or not _listed_ready(vault, infrastructure) or not arm_id:
         return Found(conditions.no(names.KEY_READY, "WaitingForVault", "Waiting for KeyVault to be created"))
     subscription, group = _parts(arm_id)
+    subscription = str(embedded.value(obj, "spec.subscriptionID") or subscription)
+    if not _SUBSCRIPTION.match(subscription):
+        return _wrong(f"spec.subscriptionID is {subscription!r}, want letters, digits and '-'")
+    if not _GROUP.match(group):
+        return _wrong(f"Vault {said.vault!r}: its resource group {group!r} is none of Azure's names")
     question = KeyQuestion(
-        str(embedded.value(obj, "spec.subscriptionID") or subscription),
+        subscription,
         group,
         said.vault,
         said.name,
@@ -125,6 +139,23 @@ def look(obj: Object, said: Wish, infrastructure: Object | None, identity: Ref, 
         ),
         version,
     )
+
+
+def environment_problem(obj: Mapping[str, Any]) -> str:
+    """What is wrong with the Azure that an AROControlPlane names; empty when nothing is. No file is one."""
+    found = embedded.value(obj, "spec.azureEnvironment")
+    if str(found or "") in ENVIRONMENTS:
+        return ""
+    return f"spec.azureEnvironment is {found!r}, want one of {', '.join(ENVIRONMENTS[1:])}"
+
+
+def _strange(vault: str, key: str) -> str:
+    """What is wrong with names that go into addresses to which a login is sent; empty when nothing is."""
+    if not _VAULT.match(vault):
+        return f"{KMS}.vaultName is {vault!r}, want 3 to 24 letters, digits and '-'"
+    if not _KEY.match(key):
+        return f"{ACTIVE_KEY}.name is {key!r}, want up to 127 letters, digits and '-'"
+    return ""
 
 
 def _wrong(text: str) -> Found:

@@ -12,7 +12,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from vestibule.core.aro import embedded, engine, names, subject
+from vestibule.core.aro import embedded, names, ownership, subject
 from vestibule.core.aro.embedded import Object
 from vestibule.core.aro.world import Change, Ref, World
 from vestibule.core.kinds import conditions
@@ -75,6 +75,8 @@ class Kept(NamedTuple):
     """When its client certificate ends; None: it has none, or one that cannot be read."""
     condition: Condition | None = None
     """What is told about its end."""
+    foreign: tuple[str, ...] = ()
+    """Secrets that stand where we would write, and are not ours."""
 
 
 def keep(obj: Object, hcp: Object, live: Object | None, cluster: str, world: World) -> Kept:
@@ -84,6 +86,12 @@ def keep(obj: Object, hcp: Object, live: Object | None, cluster: str, world: Wor
     raw = _data(found, source.key)
     if found is None or not raw:
         return Kept(there=False)
+    if not (_of_cluster(found, hcp) or ownership.controlled(obj, found)):
+        text = (
+            f"Secret {source.secret} was not written for HcpOpenShiftCluster {hcp['metadata']['name']} (it "
+            "is not among its owners): it is not read; choose another name, or remove it"
+        )
+        return Kept(there=False, problem=text, foreign=(text,))
     try:
         parsed = world.parsed(raw)
     except ValueError as error:
@@ -97,10 +105,20 @@ def keep(obj: Object, hcp: Object, live: Object | None, cluster: str, world: Wor
     if source == goal:
         changes += _marked(found, cluster, world)
     else:
-        secrets += _copied(obj, goal, raw, cluster, world)
+        before = _secret(obj, goal.secret, world)
+        if before is not None and not ownership.controlled(obj, before):
+            text = _foreign(goal.secret)
+            return Kept(there=False, problem=text, foreign=(text,))
+        secrets.append(_copied(obj, goal, raw, cluster, before, world))
     trusted = entry.get("certificate-authority-data")
+    foreign: tuple[str, ...] = ()
     if isinstance(trusted, str) and trusted:
-        secrets.append(_authority(obj, cluster, trusted))
+        name = f"{cluster}-ca"
+        before = _secret(obj, name, world)
+        if before is None or ownership.controlled(obj, before):
+            secrets.append(_authority(obj, name, cluster, trusted, before))
+        else:
+            foreign = (_foreign(name),)
     dates = _certificate(parsed)
     condition, asking, soon = _ending(dates, live, world)
     return Kept(
@@ -110,7 +128,21 @@ def keep(obj: Object, hcp: Object, live: Object | None, cluster: str, world: Wor
         after=min(filter(None, (_renewal(found, world), soon)), default=None),
         until=dates.until if dates is not None else None,
         condition=condition,
+        foreign=foreign,
     )
+
+
+def _of_cluster(secret: Object, hcp: Object) -> bool:
+    """Whether Azure Service Operator wrote a Secret for this cluster: it names the cluster as its owner."""
+    for one in ownership.references(secret):
+        group = str(one.get("apiVersion") or "").rpartition("/")[0]
+        if (group, one.get("kind"), one.get("name")) == (names.OPENSHIFT, names.HCP, hcp["metadata"]["name"]):
+            return True
+    return False
+
+
+def _foreign(name: str) -> str:
+    return f"Secret {name} exists and was not created for this AROControlPlane: it is not overwritten"
 
 
 def _certificate(parsed: Mapping[str, Any]) -> authority.Dates | None:
@@ -152,7 +184,7 @@ def _ending(
         names.RECONCILE_POLICY: names.SKIP,
         names.PREVIOUS_POLICY: held or "",
     }
-    return told, (Change(engine.ref(live), {"metadata": {"annotations": said}}),), _RETRY
+    return told, (ownership.change(live, {"metadata": {"annotations": said}}),), _RETRY
 
 
 def _secret(obj: Object, name: str, world: World) -> Object | None:
@@ -202,41 +234,38 @@ def _marked(secret: Object, cluster: str, world: World) -> list[Change]:
         return []
     said: Object = {names.KUBECONFIG_UPDATED: _moment(world.now), names.KUBECONFIG_REFRESH: None}
     patch = {"metadata": {"labels": {names.CLUSTER_NAME: cluster}, "annotations": said}}
-    return [Change(engine.ref({"apiVersion": "v1", "kind": "Secret", **secret}), patch)]
+    return [ownership.change({"apiVersion": "v1", "kind": "Secret", **secret}, patch)]
 
 
-def _copied(obj: Object, goal: Place, raw: bytes, cluster: str, world: World) -> list[Object]:
+def _copied(
+    obj: Object, goal: Place, raw: bytes, cluster: str, before: Object | None, world: World
+) -> Object:
     """A copy of ours, written anew only when the content changed."""
-    before = _secret(obj, goal.secret, world)
     since = subject.annotations_of(before or {}).get(names.KUBECONFIG_UPDATED)
     same = _data(before, goal.key) == raw
     updated = since if same and since else _moment(world.now)
-    return [
-        _made(
-            obj,
-            goal.secret,
-            cluster,
-            {goal.key: base64.b64encode(raw).decode()},
-            {names.KUBECONFIG_UPDATED: updated},
-        )
-    ]
+    data = {goal.key: base64.b64encode(raw).decode()}
+    made = _made(obj, goal.secret, cluster, data, before)
+    made["metadata"]["annotations"] = {names.KUBECONFIG_UPDATED: updated}
+    return made
 
 
-def _authority(obj: Object, cluster: str, trusted: str) -> Object:
+def _authority(obj: Object, name: str, cluster: str, trusted: str, before: Object | None) -> Object:
     """Cluster API expects a key beside the certificate; nobody but Azure has it."""
     placeholder = base64.b64encode(b"placeholder").decode()
-    return _made(obj, f"{cluster}-ca", cluster, {"tls.crt": trusted, "tls.key": placeholder}, {})
+    return _made(obj, name, cluster, {"tls.crt": trusted, "tls.key": placeholder}, before)
 
 
-def _made(obj: Object, name: str, cluster: str, data: Object, annotations: dict[str, str]) -> Object:
+def _made(obj: Object, name: str, cluster: str, data: Object, before: Object | None) -> Object:
+    """With the uid of the Secret that was looked at: the API server refuses it for any other."""
     meta: Object = {
         "name": name,
         "namespace": subject.namespace(obj),
         "labels": {names.CLUSTER_NAME: cluster},
-        "ownerReferences": [engine.owner_reference(obj)],
+        "ownerReferences": [ownership.owner_reference(obj)],
     }
-    if annotations:
-        meta["annotations"] = annotations
+    if before is not None:
+        meta["uid"] = before["metadata"]["uid"]
     return {"apiVersion": "v1", "kind": "Secret", "type": names.SECRET_TYPE, "metadata": meta, "data": data}
 
 

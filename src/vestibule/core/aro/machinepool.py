@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from vestibule import errors
-from vestibule.core.aro import controlplane, embedded, engine, names, readiness, subject
+from vestibule.core.aro import controlplane, embedded, engine, names, ownership, readiness, subject
 from vestibule.core.aro.embedded import Gvk, Object
 from vestibule.core.aro.world import (
     Change,
@@ -55,10 +55,10 @@ def decide(obj: Object, world: World) -> Pass:
         if subject.paused(obj, cluster):
             return subject.pausing(obj, world)
         if subject.deleting(obj):
-            return _leave(obj, cluster, world)
+            return _leave(obj, machine_pool, cluster, world)
         around = _around(obj, machine_pool, cluster, world)
         if around is None:
-            return Pass()
+            return subject.ownerless(obj, "MachinePool", world) if machine_pool is None else Pass()
         if isinstance(around, Condition):
             said = [around, subject.not_paused()]
             return Pass(status=subject.status(obj, world, said, ready=False))
@@ -67,7 +67,7 @@ def decide(obj: Object, world: World) -> Pass:
         return subject.stuck(obj, world, names.INCOMPATIBLE, str(error), _failed(error), ready=False)
     except Managed as error:
         return subject.failed(obj, world, "ReplicasManagedElsewhere", str(error), _failed(error), ready=False)
-    except (engine.Corrupt, Unreadable) as error:
+    except Unreadable as error:
         return subject.failed(obj, world, "ReadFailed", str(error), _failed(error))
 
 
@@ -92,8 +92,12 @@ def _owners(obj: Object, world: World) -> tuple[Object | None, Object | None]:
     return machine_pool, cluster
 
 
-def _leave(obj: Object, cluster: Object | None, world: World) -> Pass:
+def _leave(obj: Object, machine_pool: Object | None, cluster: Object | None, world: World) -> Pass:
     """With the whole cluster a pool goes as its part: Azure refuses to delete the last one by itself."""
+    why = subject.unasked(obj, "MachinePool", machine_pool, world)
+    asked = cluster is not None and subject.deleting(cluster)
+    if why and not asked and engine.settle(obj, [], world).standings:
+        return subject.spared(obj, world, why)
     if cluster is None or subject.deleting(cluster):
         return Pass(annotations=subject.owned_annotation(obj, ""), finalizer=False)
     return subject.leave(obj, world, engine.settle(obj, [], world))
@@ -108,11 +112,15 @@ def _around(
     reference = embedded.value(cluster, "spec.controlPlaneRef")
     if not subject.refers_to(reference, "AROControlPlane", names.CONTROL_PLANE):
         return None
+    if not subject.refers_back(embedded.value(machine_pool, "spec.template.spec.infrastructureRef"), obj):
+        name = machine_pool["metadata"]["name"]
+        text = f"MachinePool {name}, its owner, does not name it in spec.template.spec.infrastructureRef"
+        return conditions.no(names.READY, "NotReferred", text)
     where = subject.namespace(obj)
     beside = world.get(Ref(names.CONTROL_PLANE, "AROControlPlane", where, str(reference["name"])))
     if beside is None:
         return conditions.no(names.READY, "WaitingForControlPlane", "waiting for the AROControlPlane")
-    clusters = embedded.every(embedded.resources(beside), names.HCP)
+    clusters = embedded.every(embedded.resources(beside, world.permitted), names.HCP)
     if not subject.holds(beside, names.HCP_READY):
         return conditions.no(names.READY, "WaitingForControlPlane", "waiting for the cluster to be ready")
     hcp = clusters[0] if clusters else {"metadata": {"name": cluster["metadata"]["name"]}}
@@ -122,7 +130,7 @@ def _around(
 def _decide(obj: Object, around: Around, world: World) -> Pass:
     held = names.FINALIZERS["AROMachinePool"] in (obj["metadata"].get("finalizers") or ())
     blocked = names.BLOCK_MOVE in subject.annotations_of(obj)
-    resources = embedded.resources(obj)
+    resources = embedded.resources(obj, world.permitted)
     pools = embedded.every(resources, names.NODE_POOL)
     if not pools:
         raise engine.Incompatible("spec.resources holds no HcpOpenShiftClustersNodePool, want one")
@@ -151,6 +159,8 @@ def _decide(obj: Object, around: Around, world: World) -> Pass:
     changed = _machine_pool(around.machine_pool, manager, state.counted if scaling else None)
     marked: dict[str, str | None] = {} if blocked else {names.BLOCK_MOVE: "true"}
     return Pass(
+        outcome="error" if settled.unread else "done",
+        message=settled.unread,
         after=settled.after or state.after,
         finalizer=None if held else True,
         annotations=marked | subject.owned_annotation(obj, settled.owned),
@@ -159,7 +169,7 @@ def _decide(obj: Object, around: Around, world: World) -> Pass:
         deletions=settled.deletions,
         spec=state.spec,
         status=status,
-        events=tuple(told),
+        events=(*told, *settled.events(obj)),
     )
 
 
@@ -310,4 +320,4 @@ def _machine_pool(machine_pool: Object, manager: str | None, counted: int | None
         patch["metadata"] = {"annotations": {names.REPLICAS_MANAGED_BY: manager}}
     if counted is not None and embedded.value(machine_pool, "spec.replicas") != counted:
         patch["spec"] = {"replicas": counted}
-    return [Change(engine.ref(machine_pool), patch)] if patch else []
+    return [ownership.change(machine_pool, patch)] if patch else []

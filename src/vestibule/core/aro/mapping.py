@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from vestibule.core.aro import cluster, embedded, engine, names, subject
+from vestibule.core.aro import cluster, embedded, names, ownership, subject
 from vestibule.core.aro.embedded import Object
 
 Key = tuple[str, str, str]
@@ -60,7 +60,7 @@ def pools_of(name: str, namespace: str, pools: Iterable[Object]) -> Iterator[Key
 
 def inside(obj: Object) -> Iterator[Key]:
     """An embedded object concerns who controls it; whatever changed in it, its status may be read."""
-    holder = engine.controller(obj)
+    holder = ownership.controller(obj)
     if holder is not None and holder.get("kind") in names.FINALIZERS:
         yield str(holder["kind"]), subject.namespace(obj), str(holder.get("name"))
 

@@ -9,6 +9,7 @@ from typing import Any
 from vestibule.core.aro import embedded
 from vestibule.core.aro.embedded import Object
 from vestibule.core.aro.world import KeyQuestion, Listing, Node, NodesQuestion, Ref
+from vestibule.core.kinds import asokinds
 
 FROM_VAULT = "<current version, from the vault>"
 NEVER = datetime.datetime.fromtimestamp(0, datetime.UTC)
@@ -17,8 +18,16 @@ NEVER = datetime.datetime.fromtimestamp(0, datetime.UTC)
 class Shelf:
     """Fulfils World."""
 
-    def __init__(self, objects: Iterable[Object], now: datetime.datetime = NEVER) -> None:
+    deletions_checked: datetime.datetime | None = None
+
+    def __init__(
+        self,
+        objects: Iterable[Object],
+        now: datetime.datetime = NEVER,
+        permitted: asokinds.Permitted = asokinds.STANDARD,
+    ) -> None:
         self.now = now
+        self.permitted = permitted
         self._objects = list(objects)
 
     def get(self, ref: Ref) -> Object | None:

@@ -3,16 +3,18 @@ written."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from vestibule.core.aro import embedded, engine, names
+from vestibule.core.aro import embedded, engine, names, ownership
 from vestibule.core.aro.embedded import Object
 from vestibule.core.aro.engine import Settled
 from vestibule.core.aro.world import Pass, Ref, Told, World
 from vestibule.core.kinds import conditions
 from vestibule.core.kinds.conditions import Condition
 
+_PAUSED: Final = "reconciling is paused"
 DELETE_SECONDS: Final = 15.0
 """Between two looks at what is being deleted, should no watch tell of it."""
 
@@ -39,10 +41,15 @@ def deleting(obj: Mapping[str, Any]) -> bool:
 
 def owner(obj: Mapping[str, Any], kind: str) -> Ref | None:
     """The owner of a kind of Cluster API, by reference."""
-    for one in (obj.get("metadata") or {}).get("ownerReferences") or ():
+    one = _owner_reference(obj, kind)
+    return Ref(names.CLUSTER_API, kind, namespace(obj), str(one.get("name"))) if one is not None else None
+
+
+def _owner_reference(obj: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
+    for one in ownership.references(obj):
         group = str(one.get("apiVersion") or "").rpartition("/")[0]
         if one.get("kind") == kind and group == names.CLUSTER_API:
-            return Ref(group, kind, namespace(obj), str(one.get("name")))
+            return one
     return None
 
 
@@ -56,6 +63,15 @@ def paused(obj: Mapping[str, Any], cluster: Mapping[str, Any] | None) -> bool:
     """Whether somebody paused it, or its Cluster."""
     whole = bool(cluster and (cluster.get("spec") or {}).get("paused"))
     return whole or names.PAUSED in annotations_of(obj)
+
+
+def refers_back(reference: object, obj: Mapping[str, Any]) -> bool:
+    """Whether a reference of an owner names this very object: everybody can name somebody as their owner."""
+    group = str(obj.get("apiVersion") or "").rpartition("/")[0]
+    if not isinstance(reference, Mapping) or not refers_to(reference, str(obj["kind"]), group):
+        return False
+    where = reference.get("namespace") or namespace(obj)
+    return reference.get("name") == obj["metadata"]["name"] and where == namespace(obj)
 
 
 def refers_to(reference: object, kind: str, group: str) -> bool:
@@ -119,15 +135,82 @@ def not_paused() -> Condition:
 def pausing(obj: Object, world: World) -> Pass:
     """All stays as it is; Azure Service Operator is told to leave it alone, and clusterctl may move."""
     try:
-        changes = engine.pause(obj, embedded.resources(obj), world)
+        changes = engine.pause(obj, embedded.resources(obj, world.permitted), world)
     except engine.Incompatible as error:
         return stuck(obj, world, names.INCOMPATIBLE, str(error))
+    except engine.Hidden as error:
+        return failed(obj, world, "ReadFailed", str(error))
     lifted: dict[str, str | None] = (
         {names.BLOCK_MOVE: None} if names.BLOCK_MOVE in annotations_of(obj) else {}
     )
-    said = conditions.yes(names.PAUSED_CONDITION, "Paused")
-    events = () if _holds(obj, names.PAUSED_CONDITION) else (Told("Paused", "reconciling is paused"),)
+    text = f"{_PAUSED}: it is being deleted, and nothing is deleted until it is resumed"
+    said = conditions.yes(names.PAUSED_CONDITION, "Paused", text if deleting(obj) else "")
+    events: tuple[Told, ...] = () if _holds(obj, names.PAUSED_CONDITION) else (Told("Paused", _PAUSED),)
+    if deleting(obj):
+        events = (*events, Told("Paused", text, warning=True))
     return Pass(annotations=lifted, changes=changes, status=status(obj, world, [said]), events=events)
+
+
+def unasked(obj: Object, kind: str, found: Object | None, world: World) -> str:
+    """Why the deletion of an object is not carried out; empty when it is. ``found`` is its owner of a kind of
+    Cluster API. Where that is gone, the garbage collector deletes what it owned, and so does whoever moves a
+    Cluster without what belongs to it: nobody wanted anything in Azure to go."""
+    reference = _owner_reference(obj, kind)
+    if reference is None:
+        return ""  # it never had one, so nobody deletes it but who means it
+    if found is not None and reference.get("uid") in (None, "", found["metadata"].get("uid")):
+        return ""
+    if annotations_of(obj).get(names.DELETE_WITHOUT_CLUSTER) == "true":
+        return ""
+    since = world.deletions_checked
+    if _holds(obj, names.PAUSED_CONDITION):
+        why = "it was paused when that went"
+    elif since is not None and _deleted_at(obj) > since:
+        return ""
+    else:
+        why = "nobody is known to have asked for this deletion"
+    return (
+        f"{kind} {reference.get('name')}, its owner, is not there, and {why}: nothing is deleted; annotate "
+        f"it with {names.DELETE_WITHOUT_CLUSTER}: 'true' to delete what it created, or remove its finalizer "
+        "to leave everything as it is"
+    )
+
+
+def _deleted_at(obj: Object) -> datetime.datetime:
+    try:
+        found = datetime.datetime.fromisoformat(str(obj["metadata"].get("deletionTimestamp")))
+    except ValueError:
+        return datetime.datetime.min.replace(tzinfo=datetime.UTC)
+    return found if found.tzinfo is not None else found.replace(tzinfo=datetime.UTC)
+
+
+def spared(obj: Object, world: World, why: str) -> Pass:
+    """It is being deleted, and nobody asked for that: nothing is torn down."""
+    known = conditions.find((obj.get("status") or {}).get("conditions"), names.DELETING)
+    new = known is None or known.get("reason") != names.OWNER_MISSING
+    said = [conditions.no(kind, names.OWNER_MISSING, why) for kind in (names.DELETING, names.READY)]
+    return Pass(
+        outcome="requeue",
+        after=DELETE_SECONDS,
+        message=why,
+        status=status(obj, world, said),
+        events=(Told(names.OWNER_MISSING, why, warning=True),) if new else (),
+    )
+
+
+def ownerless(obj: Object, kind: str, world: World) -> Pass:
+    """Its owner is not there: nothing is changed and nothing deleted, and that is said. Nothing is, where it
+    never had one."""
+    reference = _owner_reference(obj, kind)
+    if reference is None:
+        return Pass()
+    text = f"{kind} {reference.get('name')}, its owner, is not there: nothing is changed and nothing deleted"
+    known = conditions.find((obj.get("status") or {}).get("conditions"), names.READY)
+    new = known is None or known.get("reason") != names.OWNER_MISSING
+    return Pass(
+        status=status(obj, world, [conditions.no(names.READY, names.OWNER_MISSING, text)]),
+        events=(Told(names.OWNER_MISSING, text, warning=True),) if new else (),
+    )
 
 
 def stuck(obj: Object, world: World, reason: str, message: str, *more: Condition, **fields: Any) -> Pass:

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 
 from vestibule.core.aro.embedded import Gvk
+from vestibule.core.kinds.asokinds import Permitted
 
 Object = dict[str, Any]
 
@@ -107,6 +108,11 @@ class World(Protocol):
     """What can be looked up; each method may raise Unread or Unreadable."""
 
     now: datetime.datetime
+    permitted: Permitted
+    """The kinds that may be embedded."""
+    deletions_checked: datetime.datetime | None
+    """Since when the API server asks us before anything of ours is deleted, so that whatever was deleted
+    later was deleted by somebody who wanted it; None: it does not ask."""
 
     def get(self, ref: Ref) -> Object | None:
         """The object; None when it does not exist. NoKind where its kind is not served."""

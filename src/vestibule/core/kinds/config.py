@@ -152,6 +152,9 @@ class Install(Section, frozen=True):
     aro: bool = False
     """Let the operator look after ARO HCP clusters: it may then write Secrets, and the kinds of Azure Service
     Operator that they are made of, everywhere; for ``render --operator`` alone."""
+    aro_kinds: tuple[str, ...] = ()
+    """Kinds of Azure Service Operator that they may embed besides those that clusters are made of, each as
+    ``GROUP/KIND/PLURAL``; the operator may then write them, too."""
     settings: str = ""
     """Name of a ConfigMap with ``settings.json`` to mount; empty: one is made from the current settings."""
 

@@ -6,7 +6,17 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from vestibule import errors
-from vestibule.core.kinds import azwi, eks, identitypolicy, quantity, selectors, text, vocabulary, wif
+from vestibule.core.kinds import (
+    asokinds,
+    azwi,
+    eks,
+    identitypolicy,
+    quantity,
+    selectors,
+    text,
+    vocabulary,
+    wif,
+)
 from vestibule.core.kinds.podlimits import PodLimits
 
 if TYPE_CHECKING:
@@ -108,6 +118,12 @@ def problems(settings: Settings, place: str) -> list[errors.Problem]:
         list(named),
         "none without install.hosted",
     )
+    added = settings.install.aro_kinds
+    for index, value in enumerate(added):
+        wanted = asokinds.problem(value, added[:index])
+        want(not wanted, f"install.aroKinds[{index}]", value, wanted)
+    want(settings.install.aro or not added, "install.aroKinds", list(added), "none without install.aro")
+    want(len(added) <= asokinds.MOST, "install.aroKinds", len(added), f"at most {asokinds.MOST}")
     own = settings.self_certificate
     for field, value in (
         ("authorityLife", own.authority_life),

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from vestibule.core.aro import names
-from vestibule.core.kinds import aro, conditions
+from vestibule.core.aro import embedded, names
+from vestibule.core.kinds import aro, asokinds, conditions
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.native import crds, schema
 
 Object = dict[str, Any]
-_CONTRACT: Final = {"cluster.x-k8s.io/v1beta2": "v1beta2"}
+_LABELS: Final = {
+    "cluster.x-k8s.io/v1beta2": "v1beta2",
+    # without it clusterctl moves a Cluster and leaves these objects behind, to be deleted for want of an
+    # owner
+    "clusterctl.cluster.x-k8s.io": "",
+}
 _CLUSTER: Final = {
     "name": "Cluster",
     "type": "string",
     "jsonPath": ".metadata.labels.cluster\\.x-k8s\\.io/cluster-name",
 }
+_NOT_PERMITTED: Final = (
+    "may not be embedded: want a kind of Azure Service Operator that clusters are made of ("
+    + ", ".join(one.said for one in asokinds.SHIPPED)
+    + ") or one that the administrator added"
+)
 _READY: Final = {"name": "Ready", "type": "boolean", "jsonPath": ".status.ready"}
 _PROVISIONED: Final = {
     "name": "Provisioned",
@@ -24,9 +34,9 @@ _PROVISIONED: Final = {
 }
 
 
-def definitions() -> list[Object]:
-    """All three."""
-    return [
+def definitions(permitted: asokinds.Permitted = asokinds.STANDARD) -> list[Object]:
+    """All three; ``permitted`` are the kinds that may be embedded."""
+    made = [
         _definition(
             names.ARO_CLUSTER,
             "The infrastructure of an ARO HCP cluster.",
@@ -63,17 +73,42 @@ def definitions() -> list[Object]:
             ],
         ),
     ]
+    for one in made:
+        spec = one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        spec["properties"]["resources"] |= _resources(permitted)
+    return made
+
+
+def _resources(permitted: asokinds.Permitted) -> Object:
+    """Whole objects of others: nothing of them is pruned. Of what kind they are is asked by the API server
+    itself, whoever else looks at them; the fields that it reads are bounded, so that the rule is cheap."""
+    listed = ", ".join(f"'{one.said}'" for one in permitted.kinds)
+    return {
+        "maxItems": embedded.MOST,
+        "items": {
+            "type": "object",
+            "properties": {
+                "apiVersion": {"type": "string", "maxLength": 317},
+                "kind": {"type": "string", "maxLength": 63},
+            },
+            "x-kubernetes-preserve-unknown-fields": True,
+            "x-kubernetes-validations": [
+                {
+                    "rule": "!has(self.apiVersion) || !has(self.kind) || "
+                    f"(self.apiVersion.split('/')[0] + '/' + self.kind) in [{listed}]",
+                    "message": _NOT_PERMITTED,
+                    "fieldPath": ".kind",
+                    "reason": "FieldValueForbidden",
+                }
+            ],
+        },
+    }
 
 
 def _definition(
     kind: Kind, about: str, short: str, shapes: tuple[type, type], columns: list[Object]
 ) -> Object:
     spec, status = map(schema.structural, shapes)
-    # whole objects of others: nothing of them is pruned
-    spec["properties"]["resources"]["items"] = {
-        "type": "object",
-        "x-kubernetes-preserve-unknown-fields": True,
-    }
     if "controlPlaneEndpoint" in spec["properties"]:
         spec["properties"]["controlPlaneEndpoint"]["minProperties"] = 1
     status["properties"]["conditions"] = conditions.SCHEMA
@@ -81,7 +116,7 @@ def _definition(
         status["properties"]["ready"]["default"] = False
     _wide(status)
     made = crds.definition(kind, about, spec, columns, [short], status)
-    made["metadata"]["labels"] = dict(_CONTRACT)
+    made["metadata"]["labels"] = dict(_LABELS)
     made["spec"]["names"]["categories"] = ["cluster-api"]
     whole = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     if not spec.get("required"):

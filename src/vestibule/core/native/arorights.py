@@ -1,7 +1,8 @@
 """What the operator may do for ARO HCP clusters, and where the API server asks it about them. Pure.
 
-A role of its own, not granted unless it is asked for: these clusters live in any namespace, with Secrets. It
-names the kinds that clusters are made of; whoever embeds another kind grants that one, too.
+A role of its own, not granted unless it is asked for: these clusters live in any namespace, with Secrets. Of
+the kinds that are embedded it names exactly those that may be: the ones that clusters are made of, and those
+that the settings add. There are no wildcards.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from vestibule.core.aro import names
-from vestibule.core.kinds import gvk
+from vestibule.core.aro import authors, names
+from vestibule.core.kinds import asokinds, gvk
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.native import kinds
 
@@ -18,47 +19,41 @@ Object = dict[str, Any]
 _RBAC: Final = "rbac.authorization.k8s.io"
 _OURS: Final = (names.ARO_CLUSTER, names.ARO_CONTROL_PLANE, names.ARO_MACHINE_POOL)
 PORT: Final = 9443
-EMBEDDED: Final = {
-    "authorization.azure.com": ["roleassignments"],
-    "keyvault.azure.com": ["vaults"],
-    "managedidentity.azure.com": ["userassignedidentities"],
-    "network.azure.com": ["networksecuritygroups", "virtualnetworks", "virtualnetworkssubnets"],
-    "redhatopenshift.azure.com": [
-        "hcpopenshiftclusters",
-        "hcpopenshiftclustersexternalauths",
-        "hcpopenshiftclustersnodepools",
-    ],
-    "resources.azure.com": ["resourcegroups"],
-}
-"""The kinds of Azure Service Operator that are embedded as a rule."""
+_EMBEDDED: Final = ("create", "delete", "list", "patch", "watch")
 
 
-def rules(door: str) -> list[Object]:
-    """The verbs that the ARO controllers and their door use; ``door`` is the name of the registration."""
+def rules(door: str, added: Sequence[str] = ()) -> list[Object]:
+    """The verbs that the ARO controllers and their webhook use; ``door`` is the name of the registration,
+    ``added`` are kinds of the settings, ``GROUP/KIND/PLURAL``."""
+    shipped: dict[str, list[str]] = {}
+    for one in asokinds.SHIPPED:
+        shipped.setdefault(one.group, []).append(one.plural)
     return [
         *(_rule(kind, ["list", "patch", "watch"]) for kind in _OURS),
         *(_rule(kind, ["patch"], "status") for kind in _OURS),
         # OpenShift wants this of who sets owners that block a deletion
         *(_rule(kind, ["update"], "finalizers") for kind in _OURS),
         _rule(names.CLUSTER, ["get", "list", "watch"]),
-        _rule(names.MACHINE_POOL, ["list", "patch", "watch"]),
+        _rule(names.MACHINE_POOL, ["get", "list", "patch", "watch"]),
         _rule(names.IDENTITY, ["get"]),
         _rule(gvk.NAMESPACE, ["get"]),
         _rule(kinds.SECRET, ["create", "get", "patch"]),
         *(
-            {
-                "apiGroups": [group],
-                "resources": list(plurals),
-                "verbs": ["create", "delete", "list", "patch", "watch"],
-            }
-            for group, plurals in EMBEDDED.items()
+            {"apiGroups": [group], "resources": plurals, "verbs": list(_EMBEDDED)}
+            for group, plurals in shipped.items()
         ),
+        # whether the author of an object may create what it embeds
+        _rule(authors.REVIEW, ["create"]),
         {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]},
         {**_rule(kinds.VALIDATING, ["create", "get", "patch"]), "resourceNames": [door]},
+        *(
+            {"apiGroups": [group], "resources": [plural], "verbs": list(_EMBEDDED)}
+            for group, _, plural in (value.split("/") for value in added)
+        ),
     ]
 
 
-def objects(name: str, operator: str, subject: Object) -> list[Object]:
+def objects(name: str, operator: str, subject: Object, added: Sequence[str] = ()) -> list[Object]:
     """The role, its binding, and the Service of the door; ``operator`` is the label of the pods."""
     role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
     port = {"name": "aro", "port": 443, "targetPort": "aro", "protocol": "TCP"}
@@ -67,7 +62,7 @@ def objects(name: str, operator: str, subject: Object) -> list[Object]:
             "apiVersion": f"{_RBAC}/v1",
             "kind": "ClusterRole",
             "metadata": {"name": name},
-            "rules": rules(name),
+            "rules": rules(name, added),
         },
         {
             "apiVersion": f"{_RBAC}/v1",

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from vestibule.core.kinds import gvk
+from vestibule.core.kinds import asokinds, gvk
 from vestibule.core.kinds.config import Settings
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.native import arocrds, arorights, crds, hostedrights, install, kinds, rbac, sandboxes
@@ -40,12 +40,12 @@ def objects(settings: Settings) -> list[Object]:
         crds.published_issuer(),
         *crds.sandboxes(),
         *([crds.hosted_webhook()] if settings.install.hosted else []),
-        *(arocrds.definitions() if settings.install.aro else []),
+        *(arocrds.definitions(_permitted(settings)) if settings.install.aro else []),
         _object("v1", "ServiceAccount", own, namespace, automountServiceAccountToken=False),
         *_bound("ClusterRole", "", cluster_rules(settings), subject),
         *_bound("Role", namespace, near_rules(settings), subject),
         *_hosted(settings, subject),
-        *(arorights.objects(_door(settings), own, subject) if settings.install.aro else []),
+        *_aro(settings, own, subject),
         _object("coordination.k8s.io/v1", "Lease", own, namespace),
         _deployment(settings),
     ]
@@ -57,6 +57,17 @@ def _hosted(settings: Settings, subject: Object) -> list[Object]:
     if not settings.install.hosted:
         return []
     return hostedrights.objects(f"{name(settings)}-hosted", subject, settings.install.hosted_namespaces)
+
+
+def _permitted(settings: Settings) -> asokinds.Permitted:
+    return asokinds.permitted(settings.install.aro_kinds, "install.aroKinds")
+
+
+def _aro(settings: Settings, own: str, subject: Object) -> list[Object]:
+    """What it may do for ARO HCP clusters, where that is asked for."""
+    if not settings.install.aro:
+        return []
+    return arorights.objects(_door(settings), own, subject, settings.install.aro_kinds)
 
 
 def _door(settings: Settings) -> str:
@@ -202,6 +213,7 @@ def _deployment(settings: Settings) -> Object:
             *(["--hosted"] if settings.install.hosted else []),
             *(f"--hosted-namespace={one}" for one in settings.install.hosted_namespaces),
             *(["--aro", f"--aro-webhook={_door(settings)}"] if settings.install.aro else []),
+            *(f"--aro-kind={one}" for one in settings.install.aro_kinds),
         ],
         "env": [
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},

@@ -5,18 +5,21 @@ Every process answers, whether it leads or not; so nothing is looked up in watch
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from vestibule import errors
-from vestibule.adapters.cluster import pages
-from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster import calls, pages
+from vestibule.adapters.cluster.client import Client, raise_for
 from vestibule.adapters.cluster.discovery import Discovery
 from vestibule.adapters.serving.messages import HttpRequest, HttpResponse
-from vestibule.core.aro import admission, names, reviews
-from vestibule.core.aro.findings import Findings
+from vestibule.core.aro import admission, authors, collecting, names, reviews, subject
+from vestibule.core.aro.findings import Error, Findings
 from vestibule.core.aro.world import (
     KeyQuestion,
     Listing,
@@ -28,7 +31,7 @@ from vestibule.core.aro.world import (
     Unread,
     Unreadable,
 )
-from vestibule.core.kinds import gvk
+from vestibule.core.kinds import asokinds, gvk
 
 logger = logging.getLogger(__name__)
 _QUESTIONS: Final = 8
@@ -38,8 +41,11 @@ _QUESTIONS: Final = 8
 class _Live:
     """Fulfils World with what was read for this one review."""
 
-    def __init__(self, now: datetime.datetime) -> None:
+    deletions_checked: datetime.datetime | None = None
+
+    def __init__(self, now: datetime.datetime, permitted: asokinds.Permitted) -> None:
         self.now = now
+        self.permitted = permitted
         self.answers: dict[Question, Any] = {}
 
     def get(self, ref: Ref) -> Object | None:
@@ -73,11 +79,23 @@ class _Live:
 class Door:
     """Answers at one path."""
 
-    def __init__(self, client: Client, now: Callable[[], datetime.datetime]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        now: Callable[[], datetime.datetime],
+        permitted: asokinds.Permitted = asokinds.STANDARD,
+    ) -> None:
         self._client = client
         self._now = now
+        self._permitted = permitted
         self._discovery = Discovery(client)
-        for kind in (names.CLUSTER, names.ARO_MACHINE_POOL, names.IDENTITY, gvk.NAMESPACE):
+        for kind in (
+            names.CLUSTER,
+            names.MACHINE_POOL,
+            names.ARO_MACHINE_POOL,
+            names.IDENTITY,
+            gvk.NAMESPACE,
+        ):
             self._discovery.known(kind)
 
     async def answer(self, request: HttpRequest) -> HttpResponse:
@@ -96,13 +114,53 @@ class Door:
     async def _found(self, asked: reviews.Asked) -> Findings:
         if reviews.unchanged(asked):
             return Findings()
-        live = _Live(self._now())
+        live = _Live(self._now(), self._permitted)
         for _ in range(_QUESTIONS):
             try:
-                return admission.review(asked.operation, asked.object, asked.old, live)
+                found = self._ruled(asked, live)
+                break
             except Unread as unread:
                 live.answers[unread.question] = await self._read(unread.question)
-        raise errors.Unavailable(f"the rules asked for more than {_QUESTIONS} things")
+        else:
+            raise errors.Unavailable(f"the rules asked for more than {_QUESTIONS} things")
+        if asked.operation == "DELETE":
+            return found
+        return Findings((*found.errors, *await self._denied(asked)), found.warnings)
+
+    def _ruled(self, asked: reviews.Asked, live: _Live) -> Findings:
+        found = admission.review(asked.operation, asked.object, asked.old, live)
+        if asked.operation != "DELETE":
+            return found
+        unasked = collecting.unasked(asked.user.username, asked.object, live)
+        return Findings((*found.errors, *unasked), found.warnings)
+
+    async def _denied(self, asked: reviews.Asked) -> list[Error]:
+        """What the author may not create themselves, asked of the API server. Whoever cannot be asked about
+        is not let in: raises Unavailable, Forbidden."""
+        obj, user = asked.object, asked.user
+        old = asked.old if asked.operation == "UPDATE" else None
+        needed = authors.needed(obj, old, self._permitted)
+        where = subject.namespace(obj)
+        allowed = await asyncio.gather(*(self._allowed(user, one, where) for one in needed))
+        return [
+            error
+            for (access, places), fine in zip(needed.items(), allowed, strict=True)
+            if not fine
+            for error in authors.denied(user, access, where, places)
+        ]
+
+    async def _allowed(self, user: authors.User, access: authors.Access, where: str) -> bool:
+        if not user.username:
+            return False
+        question = authors.question(user, access, where)
+        answer = await self._client.send(calls.create(authors.REVIEW, question))
+        if answer.status != 201:
+            raise_for(answer, f"asking whether {user.username} may {access}")
+        try:
+            said = msgspec.json.decode(answer.body, type=dict[str, Any])
+        except msgspec.MsgspecError as error:
+            raise errors.Unavailable("the answer about rights is no JSON object") from error
+        return (said.get("status") or {}).get("allowed") is True
 
     async def _read(self, question: Question) -> Any:
         if isinstance(question, Listing):

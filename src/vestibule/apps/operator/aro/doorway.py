@@ -25,6 +25,7 @@ from vestibule.apps.operator.aro.door import Door
 from vestibule.apps.operator.runtime import difference
 from vestibule.apps.operator.runtime.pen import Fence, Pen
 from vestibule.core.aro import reviews
+from vestibule.core.kinds import asokinds
 from vestibule.core.native import kinds
 from vestibule.core.pki import keeping, rotation
 
@@ -33,6 +34,8 @@ Object = dict[str, Any]
 _LOOK_SECONDS: Final = 10.0
 _FIRST_SECONDS: Final = 0.5
 """Between two looks while there is no certificate yet."""
+_IN_FORCE: Final = datetime.timedelta(seconds=2)
+"""Until every API server knows a registration that was written."""
 MANAGER: Final = "vestibule-operator"
 
 
@@ -67,11 +70,38 @@ class Place(NamedTuple):
         return {"service": service, **trusted}
 
 
+def _since(registered: Object | None, wanted: Object) -> str:
+    """Since when deletions are asked about, as the registration says; empty where it was not there, or
+    another than is wanted: deletions may have passed it. Whom it trusts may change."""
+    if registered is None:
+        return ""
+    lasting = {
+        **wanted,
+        "webhooks": [
+            {key: value for key, value in one.items() if key != "clientConfig"} for one in wanted["webhooks"]
+        ],
+    }
+    if difference.first(lasting, registered):
+        return ""
+    found = str((registered["metadata"].get("annotations") or {}).get(reviews.SINCE) or "")
+    try:
+        known = datetime.datetime.fromisoformat(found)
+    except ValueError:
+        return ""
+    return found if known.tzinfo is not None else ""
+
+
 class Doorway:
     """Listens, and keeps what is needed for it."""
 
     def __init__(
-        self, client: Client, pen: Pen, fence: Fence, place: Place, now: Callable[[], datetime.datetime]
+        self,
+        client: Client,
+        pen: Pen,
+        fence: Fence,
+        place: Place,
+        now: Callable[[], datetime.datetime],
+        permitted: asokinds.Permitted = asokinds.STANDARD,
     ) -> None:
         self._client = client
         self._pen = pen
@@ -80,7 +110,9 @@ class Doorway:
         self._now = now
         self._tls = TlsHolder()
         self._served = ""
-        self.server = Server(Door(client, now).answer, tls=self._tls, name="aro")
+        self.server = Server(Door(client, now, permitted).answer, tls=self._tls, name="aro")
+        self.deletions_checked: datetime.datetime | None = None
+        """Since when the API server asks before something is deleted; None: not known to do so."""
         self.error = "no certificate yet"
         """Why the last look failed; empty when it did not."""
 
@@ -129,11 +161,15 @@ class Doorway:
         await self._pen.send(call, kinds.SECRET, f"writing Secret {place.secret}")
 
     async def _register(self, registered: Object | None, kept: rotation.Kept) -> None:
-        wanted = reviews.registration(self._place.name, self._place.client("".join(kept.bundle)))
-        if registered is not None and not difference.first(wanted, registered):
-            return
-        call = calls.apply(kinds.VALIDATING, wanted, field_manager=MANAGER, force=True)
-        await self._pen.send(call, kinds.VALIDATING, f"writing the registration {self._place.name}")
+        client = self._place.client("".join(kept.bundle))
+        since = _since(registered, reviews.registration(self._place.name, client)) or (
+            self._now() + _IN_FORCE
+        ).astimezone(datetime.UTC).isoformat(timespec="seconds")
+        wanted = reviews.registration(self._place.name, client, since)
+        if registered is None or difference.first(wanted, registered):
+            call = calls.apply(kinds.VALIDATING, wanted, field_manager=MANAGER, force=True)
+            await self._pen.send(call, kinds.VALIDATING, f"writing the registration {self._place.name}")
+        self.deletions_checked = datetime.datetime.fromisoformat(since)
 
     async def _serve(self, kept: rotation.Kept) -> None:
         text = kept.leaf.certificate + kept.leaf.key

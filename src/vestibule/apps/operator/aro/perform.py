@@ -20,20 +20,29 @@ from vestibule.apps.operator.runtime.pen import Pen
 from vestibule.core.aro import embedded, fields, names
 from vestibule.core.aro.embedded import Gvk
 from vestibule.core.aro.world import Change, Object, Pass, Ref
+from vestibule.core.kinds.asokinds import Permitted
 from vestibule.core.kinds.gvk import Kind
+from vestibule.core.native.kinds import SECRET
 
 _MOVABLE: Final = (names.BLOCK_MOVE, None)
 """Lets clusterctl move: only when Azure Service Operator leaves alone what is moved."""
 
 
+class Failures(errors.VestibuleError):
+    """What the API server refused, all of it."""
+
+
 class Performer:
     """Writes for all ARO objects of a cluster."""
 
-    def __init__(self, reading: Client, pen: Pen, sight: Sight, discovery: Discovery) -> None:
+    def __init__(
+        self, reading: Client, pen: Pen, sight: Sight, discovery: Discovery, permitted: Permitted
+    ) -> None:
         self._client = reading
         self._pen = pen
         self._sight = sight
         self._discovery = discovery
+        self._permitted = permitted
 
     async def marks(self, kind: Kind, obj: Object, made: Pass) -> Object | None:
         """Finalizer and annotations on the subject; the subject as it is then, None when nothing changed."""
@@ -54,20 +63,27 @@ class Performer:
         return await self._own(kind, obj, {"metadata": patch}) if patch else None
 
     async def inside(self, made: Pass) -> list[Ref]:
-        """Embedded objects, others' objects and Secrets; what was written."""
+        """Embedded objects, others' objects and Secrets; what was written. One that the API server refuses
+        keeps no other from being written; raises Failures at the end."""
         wrote: list[Ref] = []
+        failures: list[errors.VestibuleError] = []
         for change in made.changes:
             if await self._changed(change):
                 wrote.append(change.ref)
-        for one in made.desired:
-            if await self._apply(one):
-                wrote.append(_ref(one))
+        for one in (*made.desired, *made.secrets):
+            try:
+                if await self._apply(one):
+                    wrote.append(_ref(one))
+            except (errors.InvalidInput, errors.Forbidden, errors.NotFound) as error:
+                failures.append(error)
         for one in made.deletions:
-            await self._delete(one)
-            wrote.append(_ref(one))
-        for one in made.secrets:
-            if await self._apply(one):
+            try:
+                await self._delete(one)
                 wrote.append(_ref(one))
+            except (errors.Forbidden, errors.NotFound) as error:
+                failures.append(error)
+        if failures:
+            raise Failures("; ".join(map(str, failures)))
         return wrote
 
     async def outside(self, kind: Kind, obj: Object, made: Pass) -> Object:
@@ -110,15 +126,21 @@ class Performer:
         return True
 
     async def _apply(self, one: Object) -> bool:
+        """What was decided about an object that was there is sent for that very object; what was decided for
+        one that was not there is not forced onto one that came meanwhile."""
         kind = await self._kind(embedded.of(one))
         meta = one["metadata"]
         namespace, name = str(meta.get("namespace") or ""), str(meta["name"])
+        if not (kind is SECRET or self._permitted.find(kind.group, kind.kind)) or not kind.namespaced:
+            raise errors.Forbidden(f"{kind.kind}.{kind.group} {name} may not be embedded: it is not applied")
         live = await self._live(kind, namespace, name)
+        if live is not None and live["metadata"].get("uid") != meta.get("uid"):
+            raise errors.Conflict(f"{kind.kind} {namespace}/{name} is another one by now")
         if live is not None and not (
             difference.first(one, _comparable(live, one)) or fields.stale(live, one, names.MANAGER)
         ):
             return False
-        call = calls.apply(kind, one, field_manager=names.MANAGER, force=True)
+        call = calls.apply(kind, one, field_manager=names.MANAGER, force=live is not None)
         try:
             answer = await self._pen.send(call, kind, f"applying {kind.kind} {namespace}/{name}")
         except errors.NotFound:

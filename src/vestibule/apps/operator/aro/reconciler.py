@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from vestibule import errors
 from vestibule.adapters.observe.clusters import Clusters
-from vestibule.apps.operator.aro.perform import Performer
+from vestibule.apps.operator.aro.perform import Failures, Performer
 from vestibule.apps.operator.aro.sight import Sight
 from vestibule.apps.operator.aro.view import Sources, View
 from vestibule.apps.operator.runtime.events import Events
@@ -101,7 +101,7 @@ class Reconciler:
         obj = marked or obj
         try:
             wrote = await performer.inside(made)
-        except (errors.InvalidInput, errors.Forbidden, errors.NotFound) as error:
+        except (Failures, errors.InvalidInput, errors.Forbidden, errors.NotFound) as error:
             await self._tell_failure(obj, made, view, error)
             raise Failed(str(error)) from error
         if wrote:

@@ -19,7 +19,7 @@ from vestibule.adapters.clouds.azure.faults import CloudFault
 from vestibule.adapters.clouds.azure.vaultkeys import KeyVersion, VaultKeys
 from vestibule.adapters.cluster import pages
 from vestibule.adapters.cluster.client import Client
-from vestibule.core.aro import embedded, names
+from vestibule.core.aro import embedded, identities, keys, names
 from vestibule.core.aro.world import KeyQuestion
 from vestibule.core.native import kinds
 
@@ -37,11 +37,14 @@ class Vaults:
         believed: float,
         created: dict[tuple[str, str], float],
         clock: Callable[[], float] = time.monotonic,
+        namespace: str = "",
     ) -> None:
         """``cloud``: a file that describes another Azure, in the place of all of them. ``believed``: seconds
         for which an answer counts; a key that is rotated in its vault is followed at the look after that.
-        ``created``: where it is noted when the current version of a key was made."""
+        ``created``: where it is noted when the current version of a key was made. ``namespace``: the
+        operator's own."""
         self._created = created
+        self._namespace = namespace
         self._client = client
         self._cloud = cloud
         self._believed = believed
@@ -61,6 +64,9 @@ class Vaults:
         if identity is None:
             raise errors.NotFound(f"{question.identity} does not exist")
         spec = identity.get("spec") or {}
+        wrong = identities.misplaced(spec, question.identity, self._namespace)
+        if wrong:
+            raise errors.Forbidden(wrong)
         secret = await self._secret(spec, question.identity.namespace)
         try:
             async with asyncio.timeout(_PATIENCE):
@@ -76,16 +82,15 @@ class Vaults:
         name = str(embedded.value(spec, "clientSecret.name") or "")
         if not name:
             return {}
-        where = str(embedded.value(spec, "clientSecret.namespace") or namespace)
-        found = await pages.one(self._client, kinds.SECRET, where, name)
+        found = await pages.one(self._client, kinds.SECRET, namespace, name)
         if found is None:
-            raise errors.NotFound(f"Secret {where}/{name} of the AzureClusterIdentity does not exist")
+            raise errors.NotFound(f"Secret {namespace}/{name} of the AzureClusterIdentity does not exist")
         return {key: base64.b64decode(value).decode() for key, value in (found.get("data") or {}).items()}
 
     def _asked(self, question: KeyQuestion, spec: dict[str, Any], secret: dict[str, str]) -> KeyVersion:
         try:
-            keys = self._client_of(question, spec, secret)
-            return keys.version(question.resource_group, question.vault, question.key)
+            login = self._client_of(question, spec, secret)
+            return login.version(question.resource_group, question.vault, question.key)
         except CloudFault as fault:
             kind = errors.Forbidden if fault.status in (401, 403) else errors.Unavailable
             raise kind(str(fault)) from fault
@@ -107,4 +112,9 @@ class Vaults:
         return made
 
     def _endpoints(self, environment: str) -> Endpoints:
+        """Of what the command line says, or of a cloud by its name; an object never names a file."""
+        if not self._cloud and environment not in keys.ENVIRONMENTS:
+            raise errors.Forbidden(
+                f"spec.azureEnvironment is {environment!r}, which is no Azure that is known"
+            )
         return endpoints.of(self._cloud or _CLOUDS.get(environment, environment))

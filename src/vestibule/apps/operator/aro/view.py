@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from vestibule import errors
@@ -25,6 +25,7 @@ from vestibule.core.aro.world import (
     Unread,
     Unreadable,
 )
+from vestibule.core.kinds.asokinds import Permitted
 
 _AZURE: Final = ".azure.com"
 
@@ -56,6 +57,8 @@ class Sources:
         keys: Keys,
         workloads: Workloads,
         inside: Concerned,
+        permitted: Permitted,
+        checked: Callable[[], datetime.datetime | None],
     ) -> None:
         self.client = client
         self.discovery = discovery
@@ -63,6 +66,8 @@ class Sources:
         self.keys = keys
         self.workloads = workloads
         self.inside = inside
+        self.permitted = permitted
+        self.checked = checked
 
 
 class View:
@@ -70,6 +75,8 @@ class View:
 
     def __init__(self, sources: Sources, now: datetime.datetime) -> None:
         self.now = now
+        self.permitted = sources.permitted
+        self.deletions_checked = sources.checked()
         self._sources = sources
         self._answers: dict[Question, Any] = {}
 

@@ -20,6 +20,7 @@ from vestibule.apps.operator.runtime.events import Events
 from vestibule.apps.operator.runtime.pen import Pen
 from vestibule.apps.operator.runtime.workqueue import Queue
 from vestibule.core.aro import cluster, controlplane, embedded, machinepool, mapping, names, subject
+from vestibule.core.kinds import asokinds
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.native import kinds
 
@@ -48,6 +49,10 @@ class Given(NamedTuple):
     resync: float
     filter: str = ""
     """Value of the watch-filter label; empty: all objects."""
+    permitted: asokinds.Permitted = asokinds.STANDARD
+    """Kinds that may be embedded."""
+    checked: Callable[[], datetime.datetime | None] = lambda: None
+    """Since when deletions are asked about."""
     ending: Callable[[], Awaitable[None]] | None = None
     """What is closed at the end."""
 
@@ -63,8 +68,18 @@ class Wired:
         for kind in (*_DECIDE, names.CLUSTER, names.MACHINE_POOL, names.IDENTITY, kinds.SECRET, _NAMESPACE):
             discovery.known(kind)
         self.sight = Sight(given.client, discovery, self._tell)
-        sources = Sources(given.client, discovery, self.sight, given.keys, given.workloads, self._inside)
-        performer = Performer(given.client, given.pen, self.sight, discovery)
+        self._permitted = given.permitted
+        sources = Sources(
+            given.client,
+            discovery,
+            self.sight,
+            given.keys,
+            given.workloads,
+            self._inside,
+            given.permitted,
+            given.checked,
+        )
+        performer = Performer(given.client, given.pen, self.sight, discovery, given.permitted)
         parts = Parts(sources, performer, given.events, given.now, given.told, given.shown)
         self.controllers = [
             Controller(
@@ -117,7 +132,7 @@ class Wired:
         text = subject.annotations_of(obj).get(names.OWNED_KINDS) or ""
         for gvk in embedded.parse_owned(text)[0]:
             known = self._discovery.at_hand(*gvk)
-            if known is not None:
+            if known is not None and self._permitted.find(gvk.group, gvk.kind) is not None:
                 self.sight.watch(known, self._inside)
 
     def _inside(self, obj: Object) -> list[str]:
@@ -169,6 +184,9 @@ def wire(
     workers: int,
     resync: float,
     watch_filter: str,
+    permitted: asokinds.Permitted = asokinds.STANDARD,
+    checked: Callable[[], datetime.datetime | None] = lambda: None,
+    namespace: str = "",
 ) -> Wired:
     """All of it, with the real Azure and the real workload clusters."""
     nodes = Nodes(client)
@@ -180,11 +198,13 @@ def wire(
         told,
         shown,
         now,
-        Vaults(client, cloud, resync * 0.9, shown.keys),
+        Vaults(client, cloud, resync * 0.9, shown.keys, namespace=namespace),
         nodes,
         workers,
         resync,
         watch_filter,
+        permitted,
+        checked,
         nodes.close,
     )
     return Wired(given)

@@ -1,5 +1,6 @@
 """KataConfigs and OSCWebhookConfigs are looked at together, since one decides about the other; each gets its
-own status. Nothing is written where no installation serves sandboxes."""
+own status. Nothing is written where no installation serves sandboxes, and never to a KataConfig that another
+operator manages, or whose definition is another's: what is wrong with it is then told by Events alone."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from vestibule import errors
-from vestibule.adapters.cluster import pages
+from vestibule.adapters.cluster import pages, schemas
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.live import LiveCluster
 from vestibule.adapters.cluster.sandboxes import Sandboxes
@@ -61,8 +62,24 @@ class Reconciler:
             (gvk.OSC_WEBHOOK_CONFIG, status.of_rules),
         ):
             for obj in await pages.every(self._parts.client, kind):
-                passed &= await self._write(kind, obj, judge(obj, found))
+                told = judge(obj, found)
+                if kind is gvk.KATA_CONFIG and await self._managed(obj):
+                    await self._told(obj, told)
+                else:
+                    passed &= await self._write(kind, obj, told)
         return Done() if passed else Again(_SOON, "Conflict")
+
+    async def _managed(self, obj: Object) -> bool:
+        """Whether a KataConfig is another operator's: by what stands in it, or since the definition that is
+        served is not ours."""
+        if status.manager(obj):
+            return True
+        return not await schemas.declares(self._parts.client, gvk.KATA_CONFIG, "spec", "webhook")
+
+    async def _told(self, obj: Object, told: list[Condition]) -> None:
+        for one in told:
+            if one.type == status.ACCEPTED and one.status == "False":
+                await self._parts.events.tell(obj, one.reason, one.message, "Reconcile", "Warning")
 
     async def _write(self, kind: Kind, obj: Object, told: list[Condition]) -> bool:
         """Write one status; False when somebody wrote in between."""

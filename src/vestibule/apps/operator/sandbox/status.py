@@ -15,6 +15,9 @@ Object = Mapping[str, Any]
 ACCEPTED: Final = "WebhookAccepted"
 IN_FORCE: Final = "WebhookInForce"
 UNAMBIGUOUS: Final = "Unambiguous"
+_OURS: Final = (ACCEPTED, IN_FORCE)
+_FIELDS: Final = ("conditions", "runtimeClasses")
+"""Of the status of a KataConfig, what is there without another operator."""
 _MOST: Final = 5
 """Mistakes and conflicts that are written out."""
 
@@ -33,6 +36,22 @@ def of_config(obj: Object, found: Found) -> list[Condition]:
     name = f"KataConfig {obj['metadata']['name']}"
     wrong = [*_mistakes(found, name), *_initdata(obj, found)]
     return [_accepted(wrong), _in_force(obj, name, found.world)]
+
+
+def manager(obj: Object) -> str:
+    """What shows that another operator manages a KataConfig; empty when nothing does. Such an operator writes
+    the whole status anew, and looks again whenever anybody wrote: two writers would never stop."""
+    finalizers = obj["metadata"].get("finalizers") or ()
+    if finalizers:
+        return f"it holds the finalizer {finalizers[0]}"
+    state = obj.get("status") or {}
+    for field in state:
+        if field not in _FIELDS:
+            return f"it has status.{field}"
+    for one in state.get("conditions") or ():
+        if one.get("type") not in _OURS:
+            return f"it has the condition {one.get('type')}"
+    return ""
 
 
 def of_rules(obj: Object, found: Found) -> list[Condition]:

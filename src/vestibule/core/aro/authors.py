@@ -1,0 +1,110 @@
+"""What the author of an ARO object must be allowed to do for each resource that it carries.
+
+The operator applies embedded resources with its own rights, and Azure Service Operator with its own in Azure:
+so nobody gets more through an ARO object than they could create themselves. Asked is about entries that are
+new or changed; what stands there was asked about when it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from vestibule.core.aro import embedded, names, subject
+from vestibule.core.aro.embedded import Object
+from vestibule.core.aro.findings import Error
+from vestibule.core.kinds.asokinds import Permitted
+from vestibule.core.kinds.gvk import Kind
+
+REVIEW: Final = Kind(
+    "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
+)
+
+
+class User(msgspec.Struct, frozen=True):
+    """Who sends a request, as the API server says."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, list[str]] = {}
+
+
+class Access(NamedTuple):
+    """Something that must be allowed."""
+
+    verb: str
+    group: str
+    plural: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        named = f" {self.name}" if self.name else ""
+        return f"{self.verb} {self.plural}.{self.group}{named}"
+
+
+def needed(obj: Object, old: Object | None, permitted: Permitted) -> dict[Access, list[str]]:
+    """What the author of an object needs, and the places for which. Entries that are refused anyway need
+    nothing."""
+    known = {_canonical(one) for one in embedded.listed(old or {})}
+    found: dict[Access, list[str]] = {}
+    where = subject.namespace(obj)
+    for index, entry in enumerate(embedded.listed(obj)):
+        if not isinstance(entry, Mapping) or embedded.faults(entry, "", where, permitted):
+            continue
+        if _canonical(entry) in known:
+            continue
+        for access in _accesses(entry, permitted):
+            found.setdefault(access, []).append(f"spec.resources[{index}]")
+    return found
+
+
+def _accesses(entry: Mapping[str, Any], permitted: Permitted) -> Iterator[Access]:
+    what = embedded.of(entry)
+    kind = permitted.find(what.group, what.kind)
+    if kind is None:
+        return
+    yield Access("create", kind.group, kind.plural)
+    if embedded.value(entry, "metadata.annotations", {}).get(names.ADOPT) == "true":
+        # it may be somebody's: who takes it over changes it, and deletes it in the end
+        for verb in ("patch", "delete"):
+            yield Access(verb, kind.group, kind.plural, entry["metadata"]["name"])
+
+
+def question(user: User, access: Access, namespace: str) -> Object:
+    """The SubjectAccessReview to create."""
+    attributes = {
+        "namespace": namespace,
+        "verb": access.verb,
+        "group": access.group,
+        "resource": access.plural,
+        **({"name": access.name} if access.name else {}),
+    }
+    return {
+        "apiVersion": REVIEW.api_version,
+        "kind": REVIEW.kind,
+        "metadata": {},
+        "spec": {
+            "user": user.username,
+            "uid": user.uid,
+            "groups": list(user.groups),
+            "extra": user.extra,
+            "resourceAttributes": attributes,
+        },
+    }
+
+
+def denied(user: User, access: Access, namespace: str, places: list[str]) -> Iterator[Error]:
+    """What is said where it is not allowed."""
+    for place in places:
+        text = (
+            f"user {user.username!r} may not {access} in namespace {namespace!r}, and so may not embed it: "
+            "ask for that right"
+        )
+        yield Error(place, "Forbidden", text)
+
+
+def _canonical(entry: object) -> bytes:
+    return msgspec.json.encode(entry, order="sorted")

@@ -1,0 +1,153 @@
+"""People with rights in one namespace only, and objects that were stored before anybody checked them."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+from tests.aro import asokinds
+from tests.aro.stand import Stand, poll
+from tests.rig.client import Client, at
+from vestibule.core.native import arocrds
+
+Json = dict[str, Any]
+RBAC = "rbac.authorization.k8s.io/v1"
+CRD = "apiextensions.k8s.io/v1"
+OURS = {
+    "cluster.x-k8s.io": ["clusters", "machinepools"],
+    "infrastructure.cluster.x-k8s.io": ["aroclusters", "aromachinepools", "azureclusteridentities"],
+    "controlplane.cluster.x-k8s.io": ["arocontrolplanes"],
+}
+
+
+def tenant(stand: Stand, namespace: str, *embedded: asokinds.AsoKind) -> Client:
+    """A user with ``edit`` in one namespace, who may do everything there with the Cluster API and ARO kinds,
+    and with these kinds of Azure Service Operator."""
+    name = f"tenant-{secrets.token_hex(4)}"
+    rules = [{"apiGroups": [group], "resources": plurals, "verbs": ["*"]} for group, plurals in OURS.items()]
+    rules += [{"apiGroups": [one.group], "resources": [one.plural], "verbs": ["*"]} for one in embedded]
+    meta = {"name": name, "namespace": namespace}
+    role = {"apiVersion": RBAC, "kind": "Role", "metadata": meta, "rules": rules}
+    made = stand.admin.create(at("roles", namespace, api=RBAC), role)
+    assert made.status == 201, made.body
+    for kind, bound in (("Role", name), ("ClusterRole", "edit")):
+        binding = {
+            "apiVersion": RBAC,
+            "kind": "RoleBinding",
+            "metadata": {"name": f"{name}-{kind.lower()}", "namespace": namespace},
+            "roleRef": {"apiGroup": RBAC.split("/", maxsplit=1)[0], "kind": kind, "name": bound},
+            "subjects": [{"kind": "User", "name": name, "apiGroup": RBAC.split("/", maxsplit=1)[0]}],
+        }
+        made = stand.admin.create(at("rolebindings", namespace, api=RBAC), binding)
+        assert made.status == 201, made.body
+    client = stand.plane.client(name)
+    poll(
+        "the rights to count",
+        lambda: (
+            client.get(at("aroclusters", namespace, api="infrastructure.cluster.x-k8s.io/v1beta2")).status
+            == 200
+        ),
+    )
+    return client
+
+
+@contextlib.contextmanager
+def unchecked(stand: Stand) -> Iterator[None]:
+    """The definitions as they were before they had rules about embedded resources."""
+    plain = copy.deepcopy(arocrds.definitions())
+    for one in plain:
+        listed = resources(one)
+        listed.pop("maxItems")
+        listed["items"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    _replace(stand, plain)
+    try:
+        _until(stand, 201)
+        yield
+    finally:
+        restored(stand)
+
+
+def restored(stand: Stand) -> None:
+    """The definitions as they are shipped."""
+    _replace(stand, arocrds.definitions())
+    _until(stand, 422)
+
+
+def resources(definition: Json) -> Json:
+    """The schema of the list of embedded resources."""
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    found: Json = schema["properties"]["spec"]["properties"]["resources"]
+    return found
+
+
+def _replace(stand: Stand, definitions: list[Json]) -> None:
+    for one in definitions:
+        path = at("customresourcedefinitions", name=one["metadata"]["name"], api=CRD)
+        stand.admin.apply(path, one, "rig", force=True).object  # noqa: B018 - raises
+
+
+def _until(stand: Stand, status: int) -> None:
+    """Until the definitions count, for all three kinds."""
+
+    def tried(kind: str, plural: str, api: str) -> bool:
+        obj = {
+            "apiVersion": api,
+            "kind": kind,
+            "metadata": {"name": "probe", "namespace": "default"},
+            "spec": {"resources": [{"apiVersion": "v1", "kind": "Secret"}]},
+        }
+        return stand.admin.create(at(plural, "default", api=api), obj, dryRun="All").status == status
+
+    for kind, plural, group in (
+        ("AROCluster", "aroclusters", "infrastructure"),
+        ("AROControlPlane", "arocontrolplanes", "controlplane"),
+        ("AROMachinePool", "aromachinepools", "infrastructure"),
+    ):
+        api = f"{group}.cluster.x-k8s.io/v1beta2"
+        poll(f"{kind} to be served as defined", functools.partial(tried, kind, plural, api))
+
+
+def attack(name: str, user: str) -> list[Json]:
+    """What was embedded to read the Secrets of everybody, and to be asked about every pod."""
+    subjects = [{"kind": "User", "name": user, "apiGroup": RBAC.split("/", maxsplit=1)[0]}]
+    hook = {
+        "name": "pods.attacker.example",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Ignore",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [
+            {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["nothing"]}
+        ],
+    }
+    return [
+        {
+            "apiVersion": RBAC,
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {
+                "apiGroup": RBAC.split("/", maxsplit=1)[0],
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
+            "subjects": subjects,
+        },
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": name},
+            "webhooks": [hook],
+        },
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {"a": "b"}},
+        {
+            "apiVersion": RBAC,
+            "kind": "RoleBinding",
+            "metadata": {"name": name, "namespace": "kube-system"},
+            "roleRef": {"apiGroup": RBAC.split("/", maxsplit=1)[0], "kind": "ClusterRole", "name": "edit"},
+            "subjects": subjects,
+        },
+    ]

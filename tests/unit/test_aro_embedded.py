@@ -1,0 +1,306 @@
+"""Which entries of an ARO object are used: a finite list of kinds, in the owner's namespace, and nothing
+else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit import aro
+from vestibule import errors
+from vestibule.core.aro import authors, embedded, engine, names, ownership
+from vestibule.core.aro.authors import Access, User
+from vestibule.core.aro.shelf import Shelf
+from vestibule.core.kinds import asokinds
+
+Json = dict[str, Any]
+GROUP: Json = {
+    "apiVersion": "resources.azure.com/v1api20200601",
+    "kind": "ResourceGroup",
+    "metadata": {"name": "rg"},
+    "spec": {"location": "eastus"},
+}
+
+
+def owner(*entries: Any, **meta: Any) -> Json:
+    return {
+        "apiVersion": names.ARO_CLUSTER.api_version,
+        "kind": "AROCluster",
+        "metadata": {"name": "c", "namespace": "team", "uid": "u", **meta},
+        "spec": {"resources": list(entries)},
+    }
+
+
+def nested(levels: int) -> Json:
+    made: Json = {}
+    for _ in range(levels):
+        made = {"a": [made]}
+    return made
+
+
+BAD: list[tuple[Any, str]] = [
+    (None, "spec.resources[0]"),
+    ("text", "spec.resources[0]"),
+    ([], "spec.resources[0]"),
+    ({}, "spec.resources[0].apiVersion"),
+    ({**GROUP, "apiVersion": 1}, "spec.resources[0].apiVersion"),
+    ({**GROUP, "apiVersion": "resources.azure.com"}, "spec.resources[0].apiVersion"),
+    ({**GROUP, "apiVersion": "resources.azure.com/v1/../../x"}, "spec.resources[0].apiVersion"),
+    ({**GROUP, "apiVersion": "v1/resources.azure.com"}, "spec.resources[0].kind"),
+    ({**GROUP, "kind": "resourcegroup"}, "spec.resources[0].kind"),
+    ({**GROUP, "kind": "ResourceGroup\n"}, "spec.resources[0].kind"),
+    ({**GROUP, "apiVersion": "v1", "kind": "Secret"}, "spec.resources[0].kind"),
+    (
+        {**GROUP, "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"},
+        "spec.resources[0].kind",
+    ),
+    ({**GROUP, "metadata": None}, "spec.resources[0].metadata"),
+    ({**GROUP, "metadata": {"name": ".."}}, "spec.resources[0].metadata.name"),
+    ({**GROUP, "metadata": {"name": "a/b"}}, "spec.resources[0].metadata.name"),
+    ({**GROUP, "metadata": {"name": "a\n"}}, "spec.resources[0].metadata.name"),
+    ({**GROUP, "metadata": {"name": "a" * 254}}, "spec.resources[0].metadata.name"),
+    ({**GROUP, "metadata": {"name": "a", "namespace": "other"}}, "spec.resources[0].metadata.namespace"),
+    ({**GROUP, "metadata": {"name": "a", "namespace": ["team"]}}, "spec.resources[0].metadata.namespace"),
+    ({**GROUP, "metadata": {"name": "a", "labels": []}}, "spec.resources[0].metadata.labels"),
+    ({**GROUP, "metadata": {"name": "a", "labels": {"a": None}}}, "spec.resources[0].metadata.labels"),
+    ({**GROUP, "metadata": {"name": "a", "annotations": {"a": 1}}}, "spec.resources[0].metadata.annotations"),
+    ({**GROUP, "spec": nested(5000)}, "spec.resources[0]"),
+]
+
+
+@pytest.mark.parametrize(("entry", "path"), BAD)
+def test_what_may_not_be_embedded_is_never_used(entry: Any, path: str) -> None:
+    whole = owner(entry, GROUP)
+
+    assert path in {fault.path for fault in embedded.malformed(whole)}
+    assert embedded.resources(whole) == [GROUP]
+    (refused,) = embedded.refused(whole)
+    assert path in str(refused)
+
+
+@pytest.mark.parametrize("namespace", ["", None, "team"])
+def test_the_owners_namespace_may_be_named(namespace: str | None) -> None:
+    entry = {**GROUP, "metadata": {"name": "a", "namespace": namespace}}
+
+    assert embedded.resources(owner(entry)) == [entry]
+
+
+def test_no_more_entries_than_a_definition_allows() -> None:
+    whole = owner(*[{**GROUP, "metadata": {"name": f"rg{number}"}} for number in range(300)])
+
+    assert len(embedded.resources(whole)) == embedded.MOST
+    assert "holds 300 entries" in str(embedded.refused(whole)[-1])
+
+
+def test_kinds_that_are_added_count() -> None:
+    permitted = asokinds.permitted(["network.azure.com/NatGateway/natgateways"], "--aro-kind")
+    entry = {**GROUP, "apiVersion": "network.azure.com/v1api20220701", "kind": "NatGateway"}
+
+    assert embedded.resources(owner(entry), permitted) == [entry]
+    assert embedded.resources(owner(entry)) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "*",
+        "*/*/*",
+        "network.azure.com/*/natgateways",
+        "network.azure.com/NatGateway/*",
+        "network.azure.com/NatGateway",
+        "rbac.authorization.k8s.io/ClusterRole/clusterroles",
+        "/Secret/secrets",
+        "azure.com.example/A/as",
+        "network.azure.com/NatGateway/natgateways\n",
+        "network.azure.com/VirtualNetwork/secrets",
+    ],
+)
+def test_nobody_adds_wildcards_or_kinds_of_others(value: str) -> None:
+    with pytest.raises(errors.InvalidSettings, match="--aro-kind"):
+        asokinds.permitted([value], "--aro-kind")
+
+
+# ── what is applied ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def settled(whole: Json, *live: Json) -> engine.Settled:
+    return engine.settle(whole, embedded.resources(whole), Shelf(live))
+
+
+def acknowledged() -> Json:
+    return {names.OWNED_KINDS: "ResourceGroup.v1api20200601.resources.azure.com"}
+
+
+def there(whole: Json, name: str = "rg", **meta: Any) -> Json:
+    made = {"name": name, "namespace": "team", "uid": f"live-{name}", **meta}
+    if not meta:
+        made["ownerReferences"] = [ownership.owner_reference(whole)]
+    return {**GROUP, "metadata": made}
+
+
+def test_of_the_metadata_only_name_labels_and_annotations_are_taken() -> None:
+    meta = {
+        "name": "rg",
+        "labels": {"a": "b"},
+        "annotations": {"c": "d", names.CREATED_FOR: "another", names.PREVIOUS_POLICY: "x"},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "n"}],
+        "finalizers": ["example.com/never"],
+        "managedFields": [],
+        "generateName": "x",
+    }
+    whole = owner({**GROUP, "metadata": meta, "status": {}}, annotations=acknowledged())
+    (made,) = settled(whole).desired
+
+    assert made["metadata"] == {
+        "name": "rg",
+        "namespace": "team",
+        "labels": {"a": "b"},
+        "annotations": {"c": "d", names.CREATED_FOR: "u"},
+        "ownerReferences": [ownership.owner_reference(whole)],
+    }
+    assert "status" not in made
+    assert {fault.path for fault in embedded.surplus({**GROUP, "metadata": meta}, "p")} == {
+        "p.metadata.ownerReferences",
+        "p.metadata.finalizers",
+        "p.metadata.managedFields",
+        "p.metadata.generateName",
+        f"p.metadata.annotations[{names.CREATED_FOR}]",
+        f"p.metadata.annotations[{names.PREVIOUS_POLICY}]",
+    }
+
+
+def test_a_refused_entry_is_told_and_deletes_nothing() -> None:
+    """The object of an entry that can be read no more is not taken for one that left the list."""
+    whole = owner(
+        {**GROUP, "metadata": {"name": "old", "annotations": {"a": 1}}}, GROUP, annotations=acknowledged()
+    )
+    found = settled(whole, there(whole, "old"), there(whole))
+
+    assert [one["metadata"]["name"] for one in found.desired] == ["rg"]
+    assert (found.deletions, found.leaving) == ((), ())
+    (refused,) = [one for one in found.resources() if one.get("reason") == names.REFUSED]
+    assert refused["resource"]["name"] == "old"
+    assert "want texts only" in refused["message"]
+    assert [one.reason for one in found.events(whole)] == [names.REFUSED]
+    assert found.events({**whole, "status": {"resources": found.resources()}}) == ()
+
+
+def test_kinds_outside_the_list_are_forgotten_and_never_listed() -> None:
+    kinds = "ClusterRole.v1.rbac.authorization.k8s.io;ResourceGroup.v1api20200601.resources.azure.com"
+    whole = owner(GROUP, annotations={names.OWNED_KINDS: kinds})
+    found = settled(whole)
+
+    assert found.owned == acknowledged()[names.OWNED_KINDS]
+
+
+def test_an_annotation_that_cannot_be_read_is_written_anew_and_keeps_no_deletion() -> None:
+    whole = owner(GROUP, annotations={names.OWNED_KINDS: "nonsense"})
+    found = settled(whole, there(whole))
+    assert (found.desired, found.deletions) == ((), ())
+    assert "nonsense" in found.unread
+    assert found.owned == acknowledged()[names.OWNED_KINDS]
+    gone = owner(GROUP, annotations={names.OWNED_KINDS: "nonsense"}, deletionTimestamp="2026-01-01T00:00:00Z")
+    left = engine.settle(gone, [], Shelf([there(gone)]))
+
+    assert [one["metadata"]["name"] for one in left.deletions] == ["rg"]
+    assert left.unread == ""
+
+
+APPLIED = {"manager": names.MANAGER, "operation": "Apply"}
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"managedFields": [APPLIED]},
+        {"annotations": {names.CREATED_FOR: "u"}},
+        {"annotations": {names.CREATED_FOR: "u"}, "managedFields": [APPLIED]},
+        {"annotations": {names.CREATED_FOR: "other"}},
+        {"ownerReferences": [{"uid": "other", "controller": True}]},
+        {"ownerReferences": [{"uid": "u"}]},
+        {"annotations": {names.RECONCILE_POLICY: names.SKIP}, "managedFields": [APPLIED]},
+    ],
+)
+def test_nothing_is_ours_for_what_anybody_can_write(meta: Json) -> None:
+    whole = owner(GROUP, annotations=acknowledged())
+    entry = {
+        "resource": {"group": "resources.azure.com", "kind": "ResourceGroup", "name": "rg"},
+        "ready": True,
+    }
+    whole["status"] = {"resources": [entry]}
+    live = there(whole, **{"labels": {}, **meta})
+
+    assert not ownership.ours(whole, live)
+    assert settled(whole, live).desired == ()
+
+
+@pytest.mark.parametrize(
+    ("reason", "ours"), [(None, True), (names.NOT_APPLIED, False), (names.REFUSED, False)]
+)
+def test_what_a_pause_of_the_former_controllers_left_is_ours_if_it_was_applied(
+    reason: str | None, ours: bool
+) -> None:
+    whole = owner(GROUP, annotations=acknowledged())
+    entry: Json = {
+        "resource": {"group": "resources.azure.com", "kind": "ResourceGroup", "name": "rg"},
+        "ready": False,
+    }
+    whole["status"] = {"resources": [{**entry, **({"reason": reason} if reason else {})}]}
+    fields: Json = {"f:metadata": {"f:annotations": {f"f:{names.RECONCILE_POLICY}": {}}}}
+    live = there(
+        whole,
+        annotations={names.RECONCILE_POLICY: names.SKIP},
+        managedFields=[{**APPLIED, "fieldsV1": fields}],
+    )
+
+    assert ownership.ours(whole, live) is ours
+
+
+# ── authors ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_rights_are_needed_for_what_is_new_or_changed() -> None:
+    other = {**GROUP, "metadata": {"name": "other"}}
+    changed = {**GROUP, "spec": {"location": "westus"}}
+    create = Access("create", "resources.azure.com", "resourcegroups")
+    needed = authors.needed
+
+    assert needed(owner(GROUP), None, asokinds.STANDARD) == {create: ["spec.resources[0]"]}
+    assert needed(owner(GROUP, other), owner(other, GROUP), asokinds.STANDARD) == {}
+    assert needed(owner(other, GROUP), owner(GROUP), asokinds.STANDARD) == {create: ["spec.resources[0]"]}
+    assert needed(owner(changed), owner(GROUP), asokinds.STANDARD) == {create: ["spec.resources[0]"]}
+    assert needed(owner({**GROUP, "kind": "Secret"}), None, asokinds.STANDARD) == {}
+
+
+def test_who_adopts_needs_to_change_and_to_delete() -> None:
+    entry = {**GROUP, "metadata": {"name": "rg", "annotations": {names.ADOPT: "true"}}}
+    found = authors.needed(owner(entry), None, asokinds.STANDARD)
+
+    assert [(one.verb, one.name) for one in found] == [("create", ""), ("patch", "rg"), ("delete", "rg")]
+
+
+def test_a_question_says_who_and_where() -> None:
+    user = User("u", "1", ("g",), {"k": ["v"]})
+    asked = authors.question(user, Access("create", "g.azure.com", "as"), "team")
+
+    assert asked["spec"] == {
+        "user": "u",
+        "uid": "1",
+        "groups": ["g"],
+        "extra": {"k": ["v"]},
+        "resourceAttributes": {
+            "namespace": "team",
+            "verb": "create",
+            "group": "g.azure.com",
+            "resource": "as",
+        },
+    }
+
+
+def test_a_sound_cluster_needs_rights_on_what_it_is_made_of() -> None:
+    found = authors.needed(aro.objects()["AROCluster"], None, asokinds.STANDARD)
+
+    assert {one.plural for one in found} == {
+        one.plural for one in asokinds.SHIPPED if not one.group.startswith("redhatopenshift")
+    }
