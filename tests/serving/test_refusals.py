@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import select
+import socket
+import threading
 from pathlib import Path
 
 import pytest
 from tests.serving.conftest import Serve
 from tests.serving.wire import Wire, ask, request, until
 
-from vestibule.adapters.serving.server import Limits
+from vestibule.adapters.serving.server import HttpResponse, Limits
 
 _MIB = 1024 * 1024
 
@@ -216,6 +219,7 @@ def test_tiny_chunks_do_not_cost_more_than_their_bytes(serve: Serve) -> None:
 
 
 def test_half_read_bodies_of_all_connections_together_are_bounded(serve: Serve) -> None:
+    """The one that has made us wait longest goes, not the one that has come last."""
     live = serve(limits=Limits(buffered=1_000_000))
     half = b"POST / HTTP/1.1\r\nContent-Length: 900000\r\n\r\n" + b"x" * 600_000
 
@@ -223,9 +227,71 @@ def test_half_read_bodies_of_all_connections_together_are_bounded(serve: Serve) 
         first.send(half)
         assert until(lambda: live.stats.buffered == 600_000)
         second.send(half)
-        answer = second.answer()
+
+        assert first.ended()
+        second.send(b"x" * 300_000)
+        assert second.answer().status == 200
+    assert (live.stats.buffered, live.stats.evicted) == (0, 1)
+
+
+def test_a_peer_that_has_asked_before_is_told_to_come_back_when_its_half_read_body_is_dropped(
+    serve: Serve,
+) -> None:
+    live = serve(limits=Limits(buffered=1_000_000))
+    half = b"POST / HTTP/1.1\r\nContent-Length: 900000\r\n\r\n" + b"x" * 600_000
+
+    with Wire(live.address) as first, Wire(live.address) as second:
+        assert first.ask().status == 200
+        first.send(half)
+        assert until(lambda: live.stats.buffered == 600_000)
+        second.send(half)
+        answer = first.answer()
 
         assert (answer.status, answer.headers["retry-after"]) == (429, "1")
-        first.send(b"x" * 300_000)
-        assert first.answer().status == 200
-    assert live.stats.buffered == 0
+        second.send(b"x" * 300_000)
+        assert second.answer().status == 200
+
+
+def test_half_read_bodies_do_not_shed_a_complete_request(serve: Serve) -> None:
+    live = serve(limits=Limits(buffered=1_000_000))
+    half = b"POST / HTTP/1.1\r\nContent-Length: 900000\r\n\r\n" + b"x" * 300_000
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(40):
+            stack.enter_context(Wire(live.address, source="127.0.0.8")).send(half)
+            assert ask(live.address, "POST", "/", b"x" * 400_000).status == 200
+    assert live.stats.shed == 0
+
+
+def test_answers_that_are_not_taken_are_bounded(serve: Serve) -> None:
+    live = serve(lambda _: HttpResponse(200, b"x" * 8_000_000), limits=Limits(buffered=16_000_000))
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(8):
+            wire = stack.enter_context(Wire(live.address))
+            wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            wire.send(request())
+        assert until(lambda: live.stats.evicted >= 3)
+        assert live.stats.buffered <= 16_000_000
+
+
+def test_requests_that_wait_for_their_handler_are_bounded_in_bytes(serve: Serve) -> None:
+    gate = threading.Event()
+
+    async def patient() -> HttpResponse:
+        while not gate.is_set():  # noqa: ASYNC110 - set by another thread
+            await asyncio.sleep(0.005)
+        return HttpResponse(200)
+
+    live = serve(lambda _: patient(), limits=Limits(inflight_bytes=1_000_000))
+
+    with Wire(live.address) as first, Wire(live.address) as second, Wire(live.address) as third:
+        first.send(request("POST", "/", b"x" * 900_000))
+        assert until(lambda: live.stats.inflight == 1)
+        second.send(request("POST", "/", b"x" * 200_000))
+        assert second.answer().status == 429
+        third.send(request("POST", "/", b"x" * 90_000))
+        assert until(lambda: live.stats.inflight == 2)
+        gate.set()
+        assert [first.answer().status, third.answer().status] == [200, 200]
+    assert live.stats.inflight_bytes == 0
