@@ -80,6 +80,8 @@ class Watched:
             settings = load(self._path, self._over, self._under)
         except errors.InvalidSettings as error:
             self.error = str(error)
+            if isinstance(error.__cause__, OSError):
+                self._stamp = None  # nothing is wrong with what it holds: read it again
             return False
         self.error = ""
         changed = settings != self.settings

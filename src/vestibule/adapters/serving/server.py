@@ -31,6 +31,11 @@ logger = logging.getLogger(__name__)
 _BACKLOG: Final = 4096  # sockets the kernel may hold for us; it has a limit of its own, mostly the same
 _ACCEPT_BURST: Final = 64  # sockets taken per wake-up, so that a flood of connects does not starve requests
 _ACCEPT_PAUSE: Final = 0.5  # seconds to leave a listener alone when we are out of file descriptors
+_OF_THE_PEER: Final = frozenset({
+    errno.EPERM, errno.EPROTO, errno.ENETDOWN, errno.ENOPROTOOPT, errno.EHOSTDOWN, errno.EHOSTUNREACH,
+    errno.EOPNOTSUPP, errno.ENETUNREACH,
+})  # fmt: skip
+"""What Linux's accept says about the connection that waits, not about us."""
 _TICK: Final = 0.25  # seconds between two looks at deadlines and at the loop's own delay
 _DEFAULTS: Final = Limits()
 _TRIM_AFTER: Final = 256  # closed connections after which free memory is given back
@@ -134,8 +139,8 @@ class Server:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                if error.errno not in {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}:
-                    raise
+                if error.errno in _OF_THE_PEER:
+                    continue
                 self._pause(listener, error)
                 return
             if self._starved:

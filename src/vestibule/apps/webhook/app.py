@@ -175,6 +175,12 @@ class App:
             self._metrics.counters["vestibule_audit_dropped", "Audit lines that found no room."] = lambda: (
                 audit.dropped
             )
+            self._metrics.counters["vestibule_audit_write_failures", "Writes of audit lines that failed."] = (
+                lambda: audit.failures
+            )
+            self._metrics.gauges["vestibule_audit_failing", "1 when audit lines cannot be written."] = (
+                lambda: audit.failing
+            )
 
     @property
     def log_level(self) -> str:
