@@ -187,7 +187,7 @@ def visit(address: tuple[str, int], client: ssl.SSLContext | None, turn: int) ->
         elif turn % 4 == 1:
             assert wire.ask().status == 200
         elif turn % 4 == 2:
-            wire.send(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf")
+            wire.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
         elif turn % 8 == 3:
             wire.send(b"garbage\r\n\r\n")
             assert wire.answer().status == 400

@@ -60,7 +60,7 @@ class Handler:
         """Answer one HTTP request."""
         if request.method != "POST":
             return HttpResponse(405, b"want POST", "text/plain")
-        if not request.content_type.startswith("application/json"):
+        if request.content_type != "application/json" and not _is_json(request.content_type):
             self._observer.malformed(415)
             if self._policy().rules.denials:
                 text = f"contentType={request.content_type}, expected application/json"
@@ -137,3 +137,8 @@ class Handler:
             text = str(error) if body else "request body is empty"
             return HttpResponse(200, reviews.denial(body, text, 400))
         return HttpResponse(error.status, str(error).encode(), "text/plain")
+
+
+def _is_json(content_type: str) -> bool:
+    """Whether the header names JSON, with or without parameters."""
+    return content_type.partition(";")[0].strip().lower() == "application/json"
