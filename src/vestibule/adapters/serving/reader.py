@@ -36,8 +36,8 @@ class Reader:
 
     __slots__ = (
         "_body", "_chunked", "_clock", "_connection_named", "_content_type", "_expect", "_fields",
-        "_head_size", "_heads", "_hosts", "_length", "_limits", "_memorable", "_parser", "_refusal", "_replaying",
-        "_seen", "_unseen", "_url", "count", "forbidden", "inbox", "now", "stage",
+        "_head_size", "_heads", "_hosts", "_length", "_limits", "_memorable", "_parser", "_refusal",
+        "_replaying", "_seen", "_unseen", "_url", "count", "forbidden", "inbox", "now", "stage",
     )  # fmt: skip
 
     def __init__(self, limits: Limits, clock: Callable[[], float], known: heads.Heads) -> None:
