@@ -11,7 +11,7 @@ STAMP  := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-old check bench docs lock fmt clean venv rig rig-up rig-down image sbom chart dist
+.PHONY: help demo test test-old fuzz check bench docs lock fmt clean venv rig rig-up rig-down image sbom chart dist
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,12 @@ test: check ## all checks and all tests, with what they need
 
 test-old: $(STAMP) ## the tests on the API server, on the oldest version we support
 	@VESTIBULE_RIG_VERSION=old scripts/test tests/apiserver
+
+SECONDS ?= 600
+SEED    ?= 0
+TARGETS ?=
+fuzz: $(STAMP) ## any bytes against parsers and decisions: SECONDS=600 SEED=0 (fresh) TARGETS="http review"
+	@$(BIN)/python -m tests.fuzz.run --seconds "$(SECONDS)" --seed "$(SEED)" $(TARGETS)
 
 rig: $(STAMP) ## build the control plane and Helm, which the tests use (once; cached outside the work tree)
 	@$(BIN)/python -m tests.rig.build --all

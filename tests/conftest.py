@@ -1,5 +1,5 @@
-"""For every test: a clean environment, property tests that give the same cases on every machine, and the
-rig's fixtures, imported once so that all folders share one control plane."""
+"""For every test: a clean environment, property tests with fresh cases in every run (a failure prints how to
+get its case again), and the rig's fixtures, imported once so that all folders share one control plane."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
     "pytest_terminal_summary",
 ]
 
-hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100, print_blob=True)
+hypothesis.settings.register_profile("ci", deadline=None, max_examples=100, print_blob=True)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=20_000)
 hypothesis.settings.load_profile(os.environ.get("VESTIBULE_HYPOTHESIS", "ci"))
 

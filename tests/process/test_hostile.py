@@ -50,7 +50,7 @@ def endless_chunks(webhook: Webhook) -> None:
 
 def headers_without_end(webhook: Webhook) -> None:
     with tls(webhook) as peer, contextlib.suppress(OSError):
-        peer.sendall(b"POST /mutate HTTP/1.1\r\n")
+        peer.sendall(b"POST /mutate HTTP/1.1\r\nHost: x\r\n")
         for number in range(64_000):
             peer.sendall(b"X-%d: y\r\n" % number)
 
@@ -77,7 +77,7 @@ def plain_http_to_the_tls_port(webhook: Webhook) -> None:
         socket.create_connection(("127.0.0.1", webhook.port), timeout=10) as peer,
         contextlib.suppress(OSError),
     ):
-        peer.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        peer.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         peer.recv(100)
 
 

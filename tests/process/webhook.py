@@ -51,6 +51,11 @@ connection, before a process that takes seconds to start has bound it."""
 class Webhook:
     """One process; ended by pid when the test is over."""
 
+    before: Sequence[str] = ()
+    """A program that starts ours, with its arguments."""
+    output = ""
+    """Where the audit lines go; empty: into a file."""
+
     def __init__(
         self, directory: Path, authority: Authority, arguments: Sequence[str] = (), **environ: str
     ) -> None:
@@ -62,8 +67,9 @@ class Webhook:
         (self.cluster / "all.yaml").write_text(MANIFESTS)
         self.port, self.metrics_port = free_port(), free_port()
         self.log = (directory / "log").open("w+b")
-        self.audit = (directory / "audit").open("w+b")
-        command = [sys.executable, "-m", "vestibule", "webhook", *self.flags(directory), *arguments]
+        self.audit = (Path(self.output) if self.output else directory / "audit").open("wb")
+        program = [*self.before, sys.executable, "-m", "vestibule", "webhook"]
+        command = [*program, *self.flags(directory), *arguments]
         self.process = subprocess.Popen(
             command, stdout=self.audit, stderr=self.log, env={**os.environ, **environ}
         )

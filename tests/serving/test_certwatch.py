@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -324,3 +325,22 @@ def test_loading_needs_no_cryptography() -> None:
     )
 
     assert subprocess.run([sys.executable, "-c", code], check=False, env=os.environ).returncode == 0
+
+
+def test_a_pair_that_could_not_be_read_for_want_of_file_descriptors_is_read_again(
+    watcher: CertWatcher, mount: Mount, authority: Authority, clock: Clock
+) -> None:
+    """The files do not change again, so nobody would ever read them; the old certificate would run out."""
+    mount.write_pair(authority.leaf())
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        assert not watcher.check()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert "too many open files" in watcher.state.last_error
+
+    clock.moved += 6
+
+    assert watcher.check()
+    assert (watcher.state.generation, watcher.state.errors, watcher.state.last_error) == (2, 1, "")

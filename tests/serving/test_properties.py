@@ -73,7 +73,7 @@ paths = st.sampled_from(["/", "/mutate?timeout=10s", "/a/b?c", "*", "http://host
 fields = st.lists(
     st.sampled_from(
         [
-            b"Host: a\r\n",
+            b"X-Host: a\r\n",
             b"Content-Type: application/json\r\n",
             b"X-Long: " + b"y" * 60 + b"\r\n",
             b"connection: keep-alive\r\n",
@@ -92,16 +92,23 @@ def valid_requests(draw: st.DrawFn) -> bytes:
     headers = b"".join(draw(fields))
     kind = draw(st.sampled_from(["none", "length", "chunks", "head", "expect"]))
     if kind in {"none", "head"}:
-        return (b"GET " if kind == "none" else b"HEAD ") + path + b" HTTP/1.1\r\n" + headers + b"\r\n"
+        return (
+            (b"GET " if kind == "none" else b"HEAD ") + path + b" HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n"
+        )
     body = draw(bodies)
     if kind == "length":
-        return b"POST %b HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n%b" % (path, headers, len(body), body)
+        return b"POST %b HTTP/1.1\r\nHost: x\r\n%bContent-Length: %d\r\n\r\n%b" % (
+            path,
+            headers,
+            len(body),
+            body,
+        )
     if kind == "expect":
-        head = b"PUT %b HTTP/1.1\r\nExpect: 100-continue\r\n%bContent-Length: %d\r\n\r\n"
+        head = b"PUT %b HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n%bContent-Length: %d\r\n\r\n"
         return head % (path, headers, len(body)) + body
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in split(body, [7, 50]) if part)
     trailer = draw(st.sampled_from([b"", b"X-Sum: 1\r\nContent-Type: no\r\n"]))
-    head = b"POST %b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n%b\r\n"
+    head = b"POST %b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n%b\r\n"
     return head % (path, headers) + chunks + b"0\r\n" + trailer + b"\r\n"
 
 
@@ -142,8 +149,8 @@ def test_requests_read_one_by_one_get_the_answers_of_a_pipeline(
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.binary(max_size=600), max_size=6))
-@example([b"\r", b"GET / HTTP/1.1\r\n\r\n"])
-@example([b"GET / HTTP/1.1\r\nA: " + b"x" * 600])
+@example([b"\r", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"])
+@example([b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 600])
 def test_garbage_never_raises(pieces: list[bytes]) -> None:
     answers(pieces, service())
 

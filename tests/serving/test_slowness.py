@@ -33,7 +33,9 @@ def dripped_until_cut_off(wire: Wire, data: bytes) -> bool:
     [
         pytest.param(b"", Limits(header_seconds=0.3), id="slow headers"),
         pytest.param(
-            b"POST / HTTP/1.1\r\nContent-Length: 900\r\n\r\n", Limits(body_seconds=0.3), id="slow body"
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n",
+            Limits(body_seconds=0.3),
+            id="slow body",
         ),
     ],
 )

@@ -94,7 +94,7 @@ def test_ipv6_is_served_over_tls(serve: Serve, holder: TlsHolder, authority: Aut
 
 
 @pytest.mark.parametrize(
-    "raw", [b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 500, b"\x16\x03\x01\x01\x00" + b"\xff" * 256]
+    "raw", [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x00" * 500, b"\x16\x03\x01\x01\x00" + b"\xff" * 256]
 )
 def test_bytes_that_are_no_tls_end_the_connection_and_nothing_else(
     serve: Serve, holder: TlsHolder, authority: Authority, raw: bytes
@@ -157,7 +157,7 @@ def test_a_client_with_another_name_is_answered_403_before_its_body_is_read(
     client = authority.client(tmp_path, authority.leaf("somebody", client=True))
 
     with Wire(guarded.address, tls=client) as wire:
-        wire.send(b"POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\n")
+        wire.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
         answer = wire.answer()
 
         assert (answer.status, answer.headers["connection"]) == (403, "close")

@@ -22,8 +22,16 @@ class Answer(NamedTuple):
 class Wire:
     """One connection; each wait on it is bounded by ``timeout`` seconds."""
 
-    def __init__(self, address: Address, *, tls: ssl.SSLContext | None = None, timeout: float = 5.0) -> None:
-        self.socket = socket.create_connection(address, timeout=timeout)
+    def __init__(
+        self,
+        address: Address,
+        *,
+        tls: ssl.SSLContext | None = None,
+        timeout: float = 5.0,
+        source: str = "127.0.0.1",
+    ) -> None:
+        here = (source, 0) if source != "127.0.0.1" else None
+        self.socket = socket.create_connection(address, timeout, here)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as every HTTP client does
         if tls is not None:
             try:

@@ -54,7 +54,16 @@ def test_only_post_is_taken(method: str) -> None:
     assert response.status == 405
 
 
-@pytest.mark.parametrize("content_type", ["", "text/plain", "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/jsonevil",
+        "application/json-patch+json",
+    ],
+)
 def test_only_json_is_taken(content_type: str) -> None:
     handler, recorder = case.handler_of(case.cluster_of([]), settings())
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.process.webhook import until
 from tests.vectors import case
 from vestibule.adapters.observe import audit, logs
 from vestibule.adapters.observe.metrics import Metrics
@@ -80,16 +85,85 @@ def test_every_verdict_leaves_one_line_with_names_and_no_values() -> None:
     assert "canary-value" not in json.dumps(written)
 
 
-def test_a_reader_that_went_away_does_not_stop_us() -> None:
+def closed_pipe() -> int:
     read, write = os.pipe()
     os.close(read)
-    log = audit.Audit(write)
+    return write
+
+
+def full_disk() -> int:
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [(closed_pipe, "Broken pipe"), (full_disk, "No space left on device")],
+    ids=["a closed pipe", "a full disk"],
+)
+def test_lines_that_cannot_be_written_are_counted_told_and_written_when_it_is_over(
+    broken: Callable[[], int], words: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The thread goes on; before, the first failure ended it for ever, and nothing was counted."""
+    caplog.set_level("INFO")
+    descriptor = broken()
+    log = audit.Audit(descriptor)
     log.start()
+    log.note(REVIEW, skipped("first"), 0.0)
+    until(lambda: log.failures >= 2, "a second try")
+    assert log.failing
 
-    log.note(REVIEW, skipped("x"), 0.0)
+    with (tmp_path / "audit").open("wb") as good:
+        os.dup2(good.fileno(), descriptor)
+    log.note(REVIEW, skipped("second"), 0.0)
+    until(lambda: not log.failing, "recovery")
     log.close()
+    os.close(descriptor)
 
-    os.close(write)
+    written = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]
+    assert [line["reason"] for line in written] == ["first", "second"]
+    assert log.dropped == 0
+    assert [record.message for record in caplog.records] == [
+        "audit lines cannot be written, trying again",
+        "audit lines are written again",
+    ]
+    assert vars(caplog.records[0])["error"] == words
+
+
+def test_a_line_that_was_half_written_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """Here the disk is full after 150 bytes."""
+    program = """
+import os, resource, sys
+from tests.unit.test_observe import REVIEW, skipped, until
+from vestibule.adapters.observe import audit
+descriptor = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+resource.setrlimit(resource.RLIMIT_FSIZE, (150, resource.RLIM_INFINITY))
+log = audit.Audit(descriptor)
+for number in range(3):
+    log.note(REVIEW, skipped(str(number)), 0.0)
+log.start()
+until(lambda: log.failing, "a failure")
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+log.close()
+print(log.dropped)
+"""
+    path = tmp_path / "audit"
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=False)
+
+    assert done.stdout == "0\n", done.stderr
+    assert [json.loads(line)["reason"] for line in path.read_text().splitlines()] == ["0", "1", "2"]
+
+
+def test_lines_that_are_never_written_are_counted_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    descriptor = closed_pipe()
+    log = audit.Audit(descriptor)
+    log.start()
+    for _ in range(3):
+        log.note(REVIEW, skipped("x"), 0.0)
+    log.close()
+    os.close(descriptor)
+
+    assert log.dropped == 3
+    assert caplog.records[-1].message == "audit lines lost at the end"
 
 
 def test_lines_that_find_no_room_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

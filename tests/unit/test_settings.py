@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,22 @@ def test_a_changed_file_is_taken_up_and_a_bad_one_is_not(tmp_path: Path) -> None
     assert watched.check() is True
     assert watched.settings.mode == "strict"
     assert watched.error == ""
+
+
+def test_a_file_that_could_not_be_read_for_want_of_file_descriptors_is_read_again(tmp_path: Path) -> None:
+    path = written(tmp_path, "settings.toml", 'mode = "better"')
+    watched = settingsfile.Watched(path, {})
+    path.write_text('mode = "strict"')
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        assert not watched.check()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert "Too many open files" in watched.error
+
+    assert watched.check()
+    assert (watched.settings.mode, watched.error) == ("strict", "")
 
 
 def test_a_file_that_vanishes_leaves_the_last_good_settings(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import resource
 
 
 def allow_many() -> int:
-    """As many as the machine lets us, since every guest that is listened to is a socket; how many that is.
+    """As many as the machine lets us, since every connection is a socket; how many that is.
     Shells and containers often begin with 1024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):

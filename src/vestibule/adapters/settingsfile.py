@@ -49,6 +49,7 @@ def load(path: Path | None, over: Mapping[str, Any], under: Mapping[str, Any] = 
     data, text = read(path)
     if data is None:
         data = {}
+    _check_text(str(path), data)
     try:
         config.parse(data, str(path))
         return config.parse(upstream.merged(upstream.merged(under, data), over), str(path))
@@ -80,6 +81,8 @@ class Watched:
             settings = load(self._path, self._over, self._under)
         except errors.InvalidSettings as error:
             self.error = str(error)
+            if isinstance(error.__cause__, OSError):
+                self._stamp = None  # nothing is wrong with what it holds: read it again
             return False
         self.error = ""
         changed = settings != self.settings
@@ -94,6 +97,20 @@ class Watched:
         except OSError:
             return None
         return seen.st_mtime_ns, seen.st_size, seen.st_ino
+
+
+def _check_text(place: str, data: Any) -> None:
+    """Refuse what JSON and YAML can write and nobody can use: half a character, a value that holds itself."""
+    try:
+        json.dumps(data, ensure_ascii=False, default=str, skipkeys=True).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        problem = errors.Problem(place, "", f"holds {half!r}, which is no character, want text")
+    except (ValueError, RecursionError):
+        problem = errors.Problem(place, "", "holds itself, or is nested too deeply")
+    else:
+        return
+    raise errors.InvalidSettings(problem)
 
 
 def _toml(place: str, text: str) -> Any:

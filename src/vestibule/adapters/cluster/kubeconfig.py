@@ -7,7 +7,6 @@ comes here.
 from __future__ import annotations
 
 import base64
-import binascii
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +17,8 @@ from vestibule.adapters.cluster import access
 from vestibule.adapters.cluster.access import Access, Anonymous, Credential, Exec, ExecSpec, Static, TokenFile
 
 Json = dict[str, Any]
+
+_SECTIONS = ("contexts", "clusters", "users")
 
 
 def paths(given: Path | None, environ: Mapping[str, str], home: Path) -> list[Path]:
@@ -68,7 +69,7 @@ def load(files: list[Path], context: str | None = None) -> Access:
         insecure = cluster.get("insecure-skip-tls-verify") is True
         try:
             tls = access.tls_context(authority, insecure=insecure, certificate=certificate, key=key)
-        except (ssl.SSLError, ValueError) as error:
+        except (ssl.SSLError, ValueError, TypeError) as error:  # TypeError: not ASCII
             raise errors.InvalidSettings(
                 errors.Problem(place, "certificates", f"cannot be used: {error}")
             ) from error
@@ -93,6 +94,9 @@ def _read(path: Path) -> Json:
         raise errors.InvalidSettings(errors.Problem(str(path), "", f"is no kubeconfig: {error}")) from error
     if not isinstance(data, dict):
         raise errors.InvalidSettings(errors.Problem(str(path), "", "is no mapping, want a kubeconfig"))
+    wrong = [name for name in _SECTIONS if not isinstance(data.get(name) or [], list)]
+    if wrong:
+        raise errors.InvalidSettings(*(errors.Problem(str(path), name, "is no list") for name in wrong))
     return data
 
 
@@ -130,7 +134,7 @@ class _Reader:
         if data:
             try:
                 return base64.b64decode(data, validate=True).decode()
-            except (binascii.Error, UnicodeDecodeError, TypeError):
+            except (ValueError, TypeError):  # no base64, or not of a text
                 self.problems.append(
                     errors.Problem(self._place, f"{field}-data", "is no base64 of a PEM text")
                 )
@@ -165,12 +169,17 @@ class _Reader:
         command = str(spec["command"])
         if "/" in command:
             command = str(file.parent / command)
-        env = {str(e["name"]): str(e.get("value", "")) for e in spec.get("env") or [] if isinstance(e, dict)}
+        lists = {name: spec.get(name) or [] for name in ("args", "env")}
+        for name, value in lists.items():
+            if not isinstance(value, list) or (name == "env" and not all(_named(one) for one in value)):
+                self.problems.append(
+                    errors.Problem(self._place, f"users.exec.{name}", f"is {value!r}, want a list of {name}")
+                )
+                return Anonymous()
+        env = {str(one["name"]): str(one.get("value", "")) for one in lists["env"]}
         version = str(spec.get("apiVersion") or "client.authentication.k8s.io/v1")
         return Exec(
-            ExecSpec(
-                command, [*map(str, spec.get("args") or [])], env, version, str(spec.get("installHint") or "")
-            )
+            ExecSpec(command, [*map(str, lists["args"])], env, version, str(spec.get("installHint") or ""))
         )
 
     def _text(self, path: Path, field: str) -> str | None:
@@ -179,3 +188,7 @@ class _Reader:
         except (OSError, UnicodeDecodeError) as error:
             self.problems.append(errors.Problem(self._place, field, f"{path} cannot be read: {error}"))
             return None
+
+
+def _named(entry: Any) -> bool:
+    return isinstance(entry, dict) and bool(entry.get("name"))

@@ -33,6 +33,9 @@ class ServerNumbers(Protocol):
     shed: int
     handshakes_failed: int
     refused: int
+    evicted: int
+    buffered: int
+    paused: int
 
 
 class Metrics(Collector):
@@ -79,8 +82,17 @@ class Metrics(Collector):
             numbers.inflight
         )
         self.counters["vestibule_connections_accepted", "Connections accepted."] = lambda: numbers.accepted
-        self.counters["vestibule_connections_refused", "Connections closed at accept."] = lambda: (
-            numbers.refused
+        self.gauges["vestibule_buffered_bytes", "Held for half-read requests and unread answers."] = lambda: (
+            numbers.buffered
+        )
+        self.counters["vestibule_connections_refused", "Connections closed before their handshake."] = (
+            lambda: numbers.refused
+        )
+        self.counters[
+            "vestibule_connections_evicted", "Idle or slow connections closed to make room for others."
+        ] = lambda: numbers.evicted
+        self.counters["vestibule_accept_pauses", "Times accepting was paused: no file descriptors."] = (
+            lambda: numbers.paused
         )
         self.counters["vestibule_requests_shed", "Requests answered 429."] = lambda: numbers.shed
         self.counters["vestibule_handshakes_failed", "TLS handshakes that failed."] = lambda: (

@@ -28,6 +28,7 @@ __all__ = ["CertFiles", "CertState", "CertWatcher"]
 logger = logging.getLogger(__name__)
 
 _DATA_LINK: Final = "..data"
+_AGAIN_SECONDS: Final = 5.0  # between two readings of files that could not be used
 _ATTEMPTS: Final = (
     3  # reads of files that change while they are read; the kubelet swaps once a minute at most
 )
@@ -93,6 +94,8 @@ class CertWatcher:
         self._stamp: _Stamp = ()
         self._serving: Proof | None = None
         self._waiting: _Candidate | None = None
+        self._refused: tuple[_Stamp, str] | None = None
+        self._again_at = 0.0
         self.state = CertState()
 
     def load(self) -> None:
@@ -104,7 +107,8 @@ class CertWatcher:
 
     def check(self) -> bool:
         """Look once; True if another pair is served from now on. Never raises for what the files hold."""
-        if _stamp(_resolved(self._files)) != self._stamp:
+        changed = _stamp(_resolved(self._files)) != self._stamp
+        if changed or (self._refused is not None and self._now() >= self._again_at):
             self._take_up()
         swapped = self._promote()
         self._judge()
@@ -117,14 +121,20 @@ class CertWatcher:
             self.check()
 
     def _take_up(self) -> None:
-        """Read files that have changed."""
+        """Read files that have changed, or could not be read: that may be for want of file descriptors, and
+        then the files do not change again."""
         try:
             self._waiting = self._read()
+            self._refused = None
         except InvalidSettings as error:
             self._waiting = None
-            self.state.errors += 1
-            self.state.last_error = str(error)
-            logger.warning("certificate not loaded, keeping the old one", extra={"error": str(error)})
+            self._again_at = self._now() + _AGAIN_SECONDS
+            refused = self._stamp, str(error)
+            if refused != self._refused:
+                self._refused = refused
+                self.state.errors += 1
+                self.state.last_error = str(error)
+                logger.warning("certificate not loaded, keeping the old one", extra={"error": str(error)})
 
     def _promote(self) -> bool:
         """Serve the waiting pair if its dates are good, or no worse than those of the one being served."""

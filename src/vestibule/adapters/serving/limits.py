@@ -33,9 +33,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     header_count: int = 100
     """Header fields of one request; 431 above. 100: kube-apiserver sends six."""
 
-    buffered: int = 64 * _MIB
-    """Bytes of half-read bodies over all connections; 429 above. 64 MiB: keeps `connections` x `body`
-    out of reach."""
+    buffered: int = 24 * _MIB
+    """Bytes held for all connections together: half-read bodies, answers that are not taken, large read
+    buffers. Above it the connections that have made us wait longest are closed, never one with a complete
+    request. 24 MiB: three bodies of the longest kind, and little enough for a small container."""
 
     pipeline: int = 32
     """Requests waiting on one connection; those above are dropped and the connection closed after the
@@ -58,12 +59,27 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """For a slow reader to take what is buffered, and for a TLS peer to confirm a close. 10 s: as for
     bodies."""
 
+    handshakes: int = 64
+    """TLS handshakes at the same time; three quarters of them for one peer. 64: at a millisecond each they
+    delay a request by less than 0.1 s."""
+
+    handshake_rate: int = 1000
+    """TLS handshakes begun per second; peers take turns. 1000: a quarter of a core with an ECDSA key."""
+
+    waiting: int = 1024
+    """Accepted sockets that wait for their first byte or for a handshake; above it the peer with the most
+    loses its oldest ones. 1024: each is a file descriptor and a kilobyte."""
+
     connections: int = 512
-    """Open connections served (the soft limit); those above get 429 with a close, above twice as many are
-    closed at accept. 512: 25 idle ones from each of several API servers, and bursts of new ones."""
+    """Open connections; above it the ones that have been idle or slow for longest are closed, never one with
+    a complete request, so that a new caller is always served. 512: 25 idle ones from each of several API
+    servers, and bursts of new ones."""
 
     inflight: int = 256
     """Asynchronous handlers running at once; 429 above. 256: each is a live read from the API server."""
+
+    inflight_bytes: int = 24 * _MIB
+    """Bytes of the requests whose asynchronous handlers run; 429 above. 24 MiB: 256 reviews of 96 KiB."""
 
     deadline_seconds: float = 5.0
     """Time to answer when the request names no usable `?timeout=`. 5 s: half of the API server's default

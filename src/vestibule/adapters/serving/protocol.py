@@ -13,6 +13,7 @@ each connection waits for the garbage collector (130 MiB after 30,000 of them).
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Final, cast
@@ -23,7 +24,10 @@ from vestibule.adapters.serving.service import Service
 
 __all__ = ["Connection"]
 
-_WRITE_HIGH_WATER: Final = 64 * 1024  # bytes; an answer of ours is 2 KiB, a page of metrics about 50
+_WRITE_HIGH_WATER: Final = 16 * 1024  # bytes; an answer of ours is 2 KiB; more than this is counted as held
+_SMALL_READ: Final = 8 * 1024  # bytes; a review of most pods, and what a read buffer costs uncounted
+_LINGER_SECONDS: Final = 0.25  # for the refusal of an evicted peer to be sent
+_MOST_LINGERING: Final = 16  # evicted peers that are sent a refusal at the same time; others are just closed
 _RETIRE_SECONDS: Final = 1.0  # a peer that was active this recently may have a request on its way
 
 
@@ -31,22 +35,28 @@ class Connection(asyncio.Protocol):
     """The protocol of one accepted socket, made when its handshake is done or not needed."""
 
     __slots__ = (
-        "__weakref__", "_blocked", "_gone", "_half_closed", "_held", "_out", "_queued", "_reader", "_service",
-        "_surplus", "_task", "_timed", "_transport", "due",
+        "__weakref__", "_blocked", "_buffer", "_gone", "_half_closed", "_out", "_queued", "_reader",
+        "_service", "_small", "_task", "_timed", "_transport", "due", "held", "peer", "proven",
     )  # fmt: skip
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, peer: str = "") -> None:
         self._service = service
         self._reader = reader.Reader(service.limits, service.loop.time, service.heads)
         self._task: asyncio.Task[HttpResponse] | None = None
         self._blocked = False  # the peer reads too slowly: answer nothing more for now
-        self._surplus = False  # one connection too many: every request is shed
         self._half_closed = False  # the peer sends no more, but is owed answers
-        self._held = 0  # our share of stats.buffered
+        self._buffer = 0  # bytes of the TLS layer's read buffer that large reads have touched
+        self._small = _SMALL_READ if service.tls is not None else sys.maxsize  # plain text has no such buffer
         self._timed = 0  # request and stage `due` was set for
         self._queued = False  # waits for its turn to be answered
         self._out = b""  # answers not yet given to the transport
         self._gone = False  # counted out
+        self.peer = peer
+        """Who it comes from, as ``peers`` names it."""
+        self.proven = False
+        """Whether a request has been answered."""
+        self.held = 0
+        """Our share of ``stats.buffered``."""
         self.due = 0.0
         """``loop.time()`` at which the peer is too late with what we wait for; no matter while a handler
         runs."""
@@ -57,19 +67,20 @@ class Connection(asyncio.Protocol):
         service = self._service
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=_WRITE_HIGH_WATER)
-        self._surplus = service.stats.connections > service.limits.connections
         if service.tls is not None:
             self._reader.forbidden = service.tls.refuses(transport.get_extra_info("peercert"))
         self.due = service.loop.time() + service.limits.idle_seconds
-        service.connections.add(self)
+        service.enter(self)
 
     def data_received(self, data: bytes) -> None:
         incoming = self._reader
+        if len(data) > self._small:
+            self._small = self._buffer = len(data)
         incoming.feed(data)
         if incoming.inbox and not self._queued:
             self._queued = True
             self._service.queue(self)
-        if incoming.stage == reader.IDLE and not self._held and not self._blocked:
+        if incoming.stage == reader.IDLE and not self.held and not self._buffer and not self._blocked:
             self.due = incoming.now + self._service.limits.idle_seconds
         else:
             self._note()
@@ -80,7 +91,7 @@ class Connection(asyncio.Protocol):
             self._pump()
             self.flush()
         self._reader.end()
-        self._hold(0)
+        self._hold(self._buffer)
         owed = self._task is not None or bool(self._reader.inbox)
         self._half_closed = owed and self._service.tls is None  # TLS has no such state
         return self._half_closed
@@ -89,6 +100,7 @@ class Connection(asyncio.Protocol):
         self._blocked = True
         self._transport.pause_reading()
         self._wait(self._service.limits.write_seconds)
+        self._hold(self._buffer + self._transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         self._blocked = False
@@ -141,6 +153,42 @@ class Connection(asyncio.Protocol):
             self._service.stats.slow += 1
         self._transport.abort()
 
+    def waiting_since(self) -> float | None:
+        """When the peer began to make us wait; None while it is us who owe it an answer."""
+        limits = self._service.limits
+        stage = self._reader.stage
+        if self._blocked:
+            return self.due - limits.write_seconds
+        if self._task is not None or self._queued or self._reader.inbox:
+            return None
+        if stage == reader.IDLE:
+            return self.due - limits.idle_seconds
+        if stage == reader.HEAD:
+            return self.due - limits.header_seconds
+        return self.due - (limits.body_seconds if stage == reader.BODY else limits.write_seconds)
+
+    def evict(self) -> None:
+        """Close to make room for others; a request that has begun is refused, if its peer ever sent one."""
+        service = self._service
+        service.stats.evicted += 1
+        service.connections.discard(self)
+        begun = self._reader.stage in {reader.HEAD, reader.BODY} and not self._blocked
+        if not begun or not self.proven or service.lingering >= _MOST_LINGERING:
+            self._hold(0)
+            self._buffer = 0
+            self._transport.abort()
+            return
+        service.lingering += 1
+        service.loop.call_later(_LINGER_SECONDS, self._cut)
+        service.stats.shed += 1
+        self._reader.refuse(answers.final(429, retry_after=1))
+        self._pump()
+
+    def _cut(self) -> None:
+        self._service.lingering -= 1
+        if not self._gone:
+            self._transport.abort()
+
     def retire(self) -> None:
         """Close as soon as no request can be on its way; one that still comes is answered, with a close."""
         if self._task is None and not self._blocked and self._reader.stage == reader.IDLE:
@@ -174,7 +222,7 @@ class Connection(asyncio.Protocol):
                 continue
             request, connection = item
             service.stats.requests += 1
-            if service.shedding or self._surplus:
+            if service.shedding:
                 service.stats.shed += 1
                 self._answer(request, connection, answers.BUSY)
                 continue
@@ -188,7 +236,8 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, request: HttpRequest, connection: str, response: HttpResponse) -> None:
         incoming = self._reader
-        if self._service.draining or self._surplus:
+        self.proven = True
+        if self._service.draining:
             incoming.end()
             incoming.inbox.clear()
         if incoming.stage == reader.ENDED and not incoming.inbox:
@@ -203,12 +252,17 @@ class Connection(asyncio.Protocol):
     def _begin(self, request: HttpRequest, connection: str, work: Coroutine[Any, Any, HttpResponse]) -> None:
         """Start an asynchronous handler; until it is done nothing more is read."""
         service = self._service
-        if service.stats.inflight >= service.limits.inflight:
+        size = len(request.body)
+        if (
+            service.stats.inflight >= service.limits.inflight
+            or service.stats.inflight_bytes + size > service.limits.inflight_bytes
+        ):
             work.close()
             service.stats.shed += 1
             self._answer(request, connection, answers.BUSY)
             return
         service.stats.inflight += 1
+        service.stats.inflight_bytes += size
         self._task = service.loop.create_task(endpoint.bounded(work, request.deadline))
         self._task.add_done_callback(partial(self._settle, request, connection, work))
         self._transport.pause_reading()
@@ -222,6 +276,7 @@ class Connection(asyncio.Protocol):
     ) -> None:
         work.close()  # a task cancelled before its first step has not touched it
         self._service.stats.inflight -= 1
+        self._service.stats.inflight_bytes -= len(request.body)
         response = endpoint.outcome(task, request)
         if not task.cancelled() and isinstance(task.exception(), endpoint.Overdue):
             self._service.stats.overdue += 1
@@ -251,7 +306,7 @@ class Connection(asyncio.Protocol):
         if self._blocked:
             return  # it owes us the reading of our answers first
         if incoming.stage not in {reader.HEAD, reader.BODY}:
-            self._hold(0)
+            self._hold(self._buffer)
             if incoming.stage == reader.IDLE:
                 self._wait(service.limits.idle_seconds)
             return
@@ -260,13 +315,7 @@ class Connection(asyncio.Protocol):
             self._timed = timed
             limits = service.limits
             self._wait(limits.header_seconds if incoming.stage == reader.HEAD else limits.body_seconds)
-        self._hold(incoming.held)
-        if service.stats.buffered > service.limits.buffered:
-            self._hold(0)
-            service.stats.shed += 1
-            incoming.refuse(answers.final(429, retry_after=1))
-            self._pump()
-            self.flush()
+        self._hold(self._buffer + incoming.held)
 
     def _finish(self) -> None:
         """All is answered and no more will be read: close in a way that lets the peer read the last answer.
@@ -274,7 +323,7 @@ class Connection(asyncio.Protocol):
         Closing a socket over unread bytes resets it, and a reset overtakes the answer. So what still comes
         is read and dropped until the peer closes too: TLS does that by itself after its close_notify.
         """
-        self._hold(0)
+        self._hold(self._buffer)
         if self._transport.is_closing():
             return
         self.flush()
@@ -289,5 +338,10 @@ class Connection(asyncio.Protocol):
         self.due = self._service.loop.time() + seconds
 
     def _hold(self, size: int) -> None:
-        self._service.stats.buffered += size - self._held
-        self._held = size
+        """Count what we hold; when it is too much for all together, somebody is closed."""
+        service = self._service
+        grown = size - self.held
+        self.held = size
+        service.stats.buffered += grown
+        if grown > 0 and service.stats.buffered > service.limits.buffered:
+            service.loop.call_soon(service.relieve)  # not from within a write or a read

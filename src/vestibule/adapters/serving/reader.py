@@ -36,8 +36,8 @@ class Reader:
 
     __slots__ = (
         "_body", "_chunked", "_clock", "_connection_named", "_content_type", "_expect", "_fields",
-        "_head_size", "_heads", "_length", "_limits", "_memorable", "_parser", "_refusal", "_replaying",
-        "_seen", "_unseen", "_url", "count", "forbidden", "inbox", "now", "stage",
+        "_head_size", "_heads", "_hosts", "_length", "_limits", "_memorable", "_parser", "_refusal",
+        "_replaying", "_seen", "_unseen", "_url", "count", "forbidden", "inbox", "now", "stage",
     )  # fmt: skip
 
     def __init__(self, limits: Limits, clock: Callable[[], float], known: heads.Heads) -> None:
@@ -119,6 +119,8 @@ class Reader:
     def on_headers_complete(self) -> None:
         if self._head_too_large():
             self._stop(431)
+        if self._hosts != 1 or self._chunked:
+            self._check_framing()
         if self.forbidden:
             self._stop(403)
         if self._length > self._limits.body:
@@ -181,6 +183,7 @@ class Reader:
         self._url = b""
         self._fields = 0
         self._head_size = 0
+        self._hosts = 0
         self._length = 0
         self._chunked = False
         self._expect = False
@@ -213,6 +216,13 @@ class Reader:
         self._refusal = answers.final(status)
         raise _Stop
 
+    def _check_framing(self) -> None:
+        """What HTTP/1.1 demands and llhttp lets pass: exactly one Host, and no chunks before 1.1."""
+        version = self._parser.get_http_version()
+        missing = self._hosts == 0 and version == "1.1"
+        if missing or self._hosts > 1 or (self._chunked and version == "1.0"):
+            self._stop(400)
+
     def _head_too_large(self) -> bool:
         limits = self._limits
         return self._fields > limits.header_count or self._head_size + len(self._url) > limits.headers
@@ -238,6 +248,7 @@ class Reader:
             return rest
         head = [
             b"%b %b HTTP/1.1" % (self._parser.get_method(), self._url),
+            b"Host: replayed",
             b"Content-Type: " + self._content_type.encode("latin-1"),
             b"Transfer-Encoding: chunked" if self._chunked else b"Content-Length: %d" % self._length,
         ]
@@ -245,6 +256,9 @@ class Reader:
             head.append(b"Expect: 100-continue")
         self._parser = httptools.HttpRequestParser(self)
         return b"\r\n".join([*head, b"", rest])
+
+    def _notice_host(self, _value: bytes) -> None:
+        self._hosts += 1
 
     def _notice_content_length(self, value: bytes) -> None:
         self._length = int(value)  # llhttp has let only digits through
@@ -267,6 +281,7 @@ class Reader:
 
 
 _NOTICED: Final[dict[bytes, Callable[[Reader, bytes], None]]] = {
+    b"host": Reader._notice_host,
     b"content-length": Reader._notice_content_length,
     b"content-type": Reader._notice_content_type,
     b"transfer-encoding": Reader._notice_transfer_encoding,

@@ -1,9 +1,9 @@
 """The HTTPS server: listeners, accepting, the one timer, and the way out.
 
-A connection's life after its handshake is ``protocol``; certificates are ``certwatch``. We accept sockets
-ourselves instead of leaving it to ``create_server``: so the hard limit closes a socket before it costs a
-handshake, sockets in their handshake are counted, each connection takes the newest certificate, and a closing
-listener leaves nobody in its backlog. The hard thing is ``drain``: a request that meets a closed connection
+A socket's life until its handshake is done is ``arrivals``, after it ``protocol``; certificates are
+``certwatch``. We accept sockets ourselves instead of leaving it to ``create_server``: so nobody costs a
+handshake before it is its turn, each connection takes the newest certificate, and a closing listener leaves
+nobody in its backlog. The hard thing is ``drain``: a request that meets a closed connection
 is lost, kube-apiserver retries none.
 """
 
@@ -15,12 +15,12 @@ import errno
 import logging
 import socket
 from collections.abc import Sequence
-from functools import partial
 from typing import Final
 
+from vestibule.adapters.serving import allocator, peers
+from vestibule.adapters.serving.arrivals import Arrivals
 from vestibule.adapters.serving.limits import GRAIN, Limits
 from vestibule.adapters.serving.messages import Handler, HttpRequest, HttpResponse
-from vestibule.adapters.serving.protocol import Connection
 from vestibule.adapters.serving.service import Service, Stats
 from vestibule.adapters.serving.tls import TlsHolder
 
@@ -28,11 +28,18 @@ __all__ = ["Handler", "HttpRequest", "HttpResponse", "Limits", "Server", "Stats"
 
 logger = logging.getLogger(__name__)
 
-_BACKLOG: Final = 512  # sockets the kernel may hold for us; as many as `Limits.connections`
+_BACKLOG: Final = 4096  # sockets the kernel may hold for us; it has a limit of its own, mostly the same
 _ACCEPT_BURST: Final = 64  # sockets taken per wake-up, so that a flood of connects does not starve requests
 _ACCEPT_PAUSE: Final = 0.5  # seconds to leave a listener alone when we are out of file descriptors
+_OF_THE_PEER: Final = frozenset({
+    errno.EPERM, errno.EPROTO, errno.ENETDOWN, errno.ENOPROTOOPT, errno.EHOSTDOWN, errno.EHOSTUNREACH,
+    errno.EOPNOTSUPP, errno.ENETUNREACH,
+})  # fmt: skip
+"""What Linux's accept says about the connection that waits, not about us."""
 _TICK: Final = 0.25  # seconds between two looks at deadlines and at the loop's own delay
 _DEFAULTS: Final = Limits()
+_TRIM_AFTER: Final = 256  # closed connections after which free memory is given back
+_TRIM_PAUSE: Final = 5.0  # seconds between two times
 _ABORT_SECONDS: Final = 1.0  # for aborted transports to report that they are gone
 
 
@@ -46,7 +53,11 @@ class Server:
         self._name = name
         self._listeners: list[socket.socket] = []
         self._addresses: list[tuple[str, int]] = []
-        self._handshakes: set[asyncio.Task[None]] = set()
+        self._arrivals = Arrivals(self._service)
+        self._paused: dict[socket.socket, asyncio.TimerHandle] = {}
+        self._starved = False  # out of file descriptors, since a warning
+        self._trimmed_at = 0.0
+        self._trimmed = 0  # closed connections by then
         self._timer: asyncio.TimerHandle | None = None
         self._tick_due = 0.0
         self.lag = 0.0
@@ -67,7 +78,8 @@ class Server:
 
         Host ``""`` or ``"::"`` means every interface, IPv6 and IPv4; port 0 picks a free one.
         """
-        self._service.loop = loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        self._service.begin(loop)
         try:
             for host, port in addresses:
                 self._listeners.append(_listen(host, port))
@@ -95,6 +107,7 @@ class Server:
             for listener in self._listeners:
                 self._accept(listener, _BACKLOG)  # who is in the backlog believes to be connected
             self._close_listeners()
+            self._arrivals.retire()
             await asyncio.sleep(0)  # requests that have already arrived are read before anybody looks idle
             for connection in list(service.connections):
                 connection.retire()
@@ -102,8 +115,7 @@ class Server:
         finally:
             self._close_listeners()
             cut = service.stats.connections
-            for task in self._handshakes:
-                task.cancel()
+            self._arrivals.abort()
             for connection in list(service.connections):
                 connection.abort()
             await self._emptied(_ABORT_SECONDS)
@@ -121,59 +133,36 @@ class Server:
                     await service.empty.wait()
 
     def _accept(self, listener: socket.socket, most: int = _ACCEPT_BURST) -> None:
-        service = self._service
-        stats = service.stats
         for _ in range(most):
             try:
-                peer, _ = listener.accept()
+                accepted, address = listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                if error.errno not in {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}:
-                    raise
-                logger.warning("accepting paused", extra={"server": self._name, "error": error.strerror})
-                service.loop.remove_reader(listener)
-                service.loop.call_later(_ACCEPT_PAUSE, self._accept_again, listener)
+                if error.errno in _OF_THE_PEER:
+                    continue
+                self._pause(listener, error)
                 return
-            if stats.connections >= 2 * service.limits.connections:
-                stats.refused += 1
-                peer.close()
-                continue
-            stats.accepted += 1
-            stats.connections += 1
-            peer.setblocking(False)
-            connection = Connection(service)
-            task = service.loop.create_task(self._admit(connection, peer))
-            self._handshakes.add(task)
-            task.add_done_callback(partial(self._admitted, connection, peer))
+            if self._starved:
+                self._starved = False
+                logger.info("accepting again", extra={"server": self._name})
+            self._arrivals.take(accepted, peers.name(address))
+
+    def _pause(self, listener: socket.socket, error: OSError) -> None:
+        """Out of file descriptors: close who waits longest, and leave the listener alone for a moment."""
+        service = self._service
+        if not self._starved:
+            self._starved = True
+            logger.warning("accepting paused", extra={"server": self._name, "error": error.strerror})
+        service.stats.paused += 1
+        self._arrivals.shorten(_ACCEPT_BURST)
+        service.close_some(_ACCEPT_BURST)
+        service.loop.remove_reader(listener)
+        self._paused[listener] = service.loop.call_later(_ACCEPT_PAUSE, self._accept_again, listener)
 
     def _accept_again(self, listener: socket.socket) -> None:
-        if listener in self._listeners:
-            self._service.loop.add_reader(listener, self._accept, listener)
-
-    async def _admit(self, connection: Connection, peer: socket.socket) -> None:
-        """Shake hands and give the socket to its protocol."""
-        service = self._service
-        try:
-            if service.tls is None:
-                await service.loop.connect_accepted_socket(lambda: connection, peer)
-            else:
-                await service.loop.connect_accepted_socket(
-                    lambda: connection,
-                    peer,
-                    ssl=service.tls.current,
-                    ssl_handshake_timeout=service.limits.handshake_seconds,
-                    ssl_shutdown_timeout=service.limits.write_seconds,
-                )
-        except OSError:  # ssl.SSLError is one: a peer that failed or gave up, which is its own affair
-            service.stats.handshakes_failed += 1
-
-    def _admitted(self, connection: Connection, peer: socket.socket, task: asyncio.Task[None]) -> None:
-        """Count a socket out that became no connection; ``_admit`` cannot, it may be cancelled unstarted."""
-        self._handshakes.discard(task)
-        if task.cancelled() or not connection.made:
-            peer.close()
-            connection.drop()
+        del self._paused[listener]
+        self._service.loop.add_reader(listener, self._accept, listener)
 
     def _tick(self) -> None:
         """Measure how late we are, and cut off who is too slow."""
@@ -185,9 +174,17 @@ class Server:
         self._timer = service.loop.call_later(_TICK, self._tick)
         for connection in [connection for connection in service.connections if connection.due <= now]:
             connection.expire()
+        self._arrivals.sweep(now)
+        closed = service.stats.accepted - service.stats.connections
+        if closed - self._trimmed >= _TRIM_AFTER and now - self._trimmed_at >= _TRIM_PAUSE:
+            self._trimmed, self._trimmed_at = closed, now
+            allocator.give_back()
 
     def _close_listeners(self) -> None:
         self._addresses = []
+        for pause in self._paused.values():
+            pause.cancel()
+        self._paused.clear()
         for listener in self._listeners:
             self._service.loop.remove_reader(listener)
             listener.close()

@@ -20,6 +20,7 @@ from vestibule.adapters.cluster.lease import Elector
 from vestibule.adapters.observe import logs
 from vestibule.adapters.observe.clusters import Clusters
 from vestibule.adapters.observe.reconciling import Reconciling
+from vestibule.adapters.serving import allocator
 from vestibule.adapters.serving.health import Health
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Server
 from vestibule.apps.operator import beside as besides
@@ -345,4 +346,5 @@ def run(app: App, log_level: str, *, ready: Callable[[App], None] | None = None)
     """Run the process until SIGTERM or SIGINT."""
     logs.configure(log_level)
     openfiles.allow_many()
+    allocator.return_large_blocks()
     asyncio.run(_main(app, ready))

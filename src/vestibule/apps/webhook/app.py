@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vestibule import errors
+from vestibule.adapters import openfiles
 from vestibule.adapters.cluster.ports import Objects, Reader, WatchedCache, Writer
 from vestibule.adapters.cluster.supplements import Supplements
 from vestibule.adapters.observe import logs
 from vestibule.adapters.observe.audit import Audit
 from vestibule.adapters.observe.metrics import Metrics
 from vestibule.adapters.observe.otlp import Otlp
+from vestibule.adapters.serving import allocator
 from vestibule.adapters.serving.certwatch import CertFiles, CertWatcher
 from vestibule.adapters.serving.health import Health
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Limits, Server
@@ -173,6 +175,12 @@ class App:
             self._metrics.counters["vestibule_audit_dropped", "Audit lines that found no room."] = lambda: (
                 audit.dropped
             )
+            self._metrics.counters["vestibule_audit_write_failures", "Writes of audit lines that failed."] = (
+                lambda: audit.failures
+            )
+            self._metrics.gauges["vestibule_audit_failing", "1 when audit lines cannot be written."] = (
+                lambda: audit.failing
+            )
 
     @property
     def log_level(self) -> str:
@@ -293,6 +301,8 @@ def _address(listen: str) -> tuple[str, int]:
 def run(app: App, log_level: str, *, ready: Callable[[App], None] | None = None) -> None:
     """Run the process on the fast event loop where there is one."""
     logs.configure(log_level)
+    openfiles.allow_many()
+    allocator.return_large_blocks()
     gc.freeze()  # what is loaded by now stays; a collection that walks through it would hold up requests
     try:
         import uvloop  # noqa: PLC0415 - not on every platform

@@ -12,11 +12,14 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+import msgspec
+
 from vestibule import errors
 from vestibule.adapters.cluster import gather
 from vestibule.adapters.cluster.ports import Cache, Reader, Writer
 from vestibule.adapters.serving.server import HttpRequest, HttpResponse
 from vestibule.core.admission import review as reviews
+from vestibule.core.admission import verdict as verdicts
 from vestibule.core.admission.review import Pod, Review
 from vestibule.core.admission.verdict import Verdict
 from vestibule.core.mutation import needs, pipeline
@@ -57,7 +60,7 @@ class Handler:
         """Answer one HTTP request."""
         if request.method != "POST":
             return HttpResponse(405, b"want POST", "text/plain")
-        if not request.content_type.startswith("application/json"):
+        if request.content_type != "application/json" and not _is_json(request.content_type):
             self._observer.malformed(415)
             if self._policy().rules.denials:
                 text = f"contentType={request.content_type}, expected application/json"
@@ -65,7 +68,7 @@ class Handler:
             return HttpResponse(415, b"want Content-Type: application/json", "text/plain")
         try:
             answer = self.answer(request.body)
-        except errors.MalformedReview as error:
+        except (errors.MalformedReview, msgspec.MsgspecError) as error:
             return self._malformed(error, request.body)
         if isinstance(answer, bytes):
             return HttpResponse(200, answer)
@@ -120,12 +123,19 @@ class Handler:
     async def _later(self, answer: Coroutine[Any, Any, bytes], body: bytes) -> HttpResponse:
         try:
             return HttpResponse(200, await answer)
-        except errors.MalformedReview as error:
+        except (errors.MalformedReview, msgspec.MsgspecError) as error:
             return self._malformed(error, body)
 
-    def _malformed(self, error: errors.MalformedReview, body: bytes) -> HttpResponse:
+    def _malformed(self, error: errors.MalformedReview | msgspec.MsgspecError, body: bytes) -> HttpResponse:
+        if not isinstance(error, errors.MalformedReview):  # a part that is read late has the wrong shape
+            error = errors.MalformedReview(422, verdicts.ascii_line(str(error), 200), "request.object")
         self._observer.malformed(error.status)
         if self._policy().rules.denials:
             text = str(error) if body else "request body is empty"
             return HttpResponse(200, reviews.denial(body, text, 400))
         return HttpResponse(error.status, str(error).encode(), "text/plain")
+
+
+def _is_json(content_type: str) -> bool:
+    """Whether the header names JSON, with or without parameters."""
+    return content_type.partition(";")[0].strip().lower() == "application/json"

@@ -63,10 +63,11 @@ class PodSpec(_Wire, rename="camel"):
 
 
 class Pod(_Wire, rename="camel"):
-    """The admitted object."""
+    """The admitted object; the API server sends none without ``metadata`` and ``spec``, and a patch needs
+    both."""
 
-    metadata: PodMeta = msgspec.field(default_factory=PodMeta)
-    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    metadata: PodMeta
+    spec: PodSpec
     kind: str | None = None
 
 
@@ -141,6 +142,8 @@ def decode(body: bytes) -> Review:
     mutated.
     """
     try:
+        if not body.isascii():
+            body.decode()  # the decoder does not look at text that it skips, and some is read later
         review = _decode(body)
     except msgspec.ValidationError as error:
         return _another_kind(body, error)

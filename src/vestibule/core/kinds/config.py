@@ -183,7 +183,8 @@ class Serving(Section, frozen=True):
     client_names: tuple[str, ...] = ()
     """Names (common name or DNS) such a certificate must carry; empty: any."""
     max_connections: int = 1000
-    """Open connections; above it requests are shed with 429 and ``Retry-After: 1``."""
+    """Open connections; above it the ones that have been idle or slow for longest are closed, so that a new
+    caller is always served."""
     max_inflight: int = 256
     """Requests that wait for a lookup at the same time; above it they are shed."""
     drain_seconds: float = 5.0
