@@ -128,7 +128,7 @@ def _operator_cases() -> list[tuple[str, Settings]]:
         *_cases(),
         (".aro", asked(aro=True)),
         (".hostedNamespaces", asked(hosted=True, hosted_namespaces=(_EACH,))),
-        (".hostedEverywhere", asked(hosted=True)),
+        (".hostedEverywhere", asked(hosted=True, hosted_all_namespaces=True)),
         (".evictions", asked(evictions=True)),
     ]
 

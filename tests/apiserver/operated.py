@@ -34,6 +34,8 @@ from vestibule.core.native import kinds, operator
 Json = dict[str, Any]
 API = "vestibule.dev/v1alpha1"
 OWNER = "vestibule.dev/owner"
+HOSTED = ("--hosted", "--hosted-all-namespaces", "--allow-loopback")
+"""Flags of an operator whose guests are on this machine."""
 IMAGE = "registry.example/vestibule@sha256:0"
 
 

@@ -36,7 +36,7 @@ def test_granted_is_used(stand: Stand, azure: Azure, no_operator: Operators, tmp
         with pytest.MonkeyPatch.context() as patch:
             azure.simulated.environ(patch)
             running = made.start(
-                *("--aro", "--azure-cloud", str(azure.simulated.running.cloud)),
+                *("--aro", "--allow-loopback", "--azure-cloud", str(azure.simulated.running.cloud)),
                 *("--aro-webhook", f"https://127.0.0.1:{door}", "--aro-webhook-addr", f"127.0.0.1:{door}"),
             )
         process.wait("the operator to be ready", lambda: _ready(running), 30)

@@ -73,17 +73,17 @@ CASES: dict[str, Object] = {
     "fail": {"webhook": {"failurePolicy": "Fail", "timeoutSeconds": 7, "reinvocationPolicy": "Never"}},
     "three replicas": {"replicaCount": 3},
 }
-OF_OPERATOR = ("evictions", "hosted", "hostedNamespaces", "aro")
+OF_OPERATOR = ("evictions", "hosted", "hostedNamespaces", "hostedAllNamespaces", "aro")
 ASKED: dict[str, Object] = {
     "evictions": {"evictions": True},
-    "hosted": {"hosted": True},
+    "hosted": {"hosted": True, "hostedAllNamespaces": True},
     "hosted in one namespace": {"hosted": True, "hostedNamespaces": ["clusters-a"]},
     "hosted in two namespaces": {"hosted": True, "hostedNamespaces": ["clusters-b", "clusters-a"]},
     "aro": {"aro": True},
     "aro and evictions": {"aro": True, "evictions": True},
-    "hosted and evictions": {"hosted": True, "evictions": True},
-    "hosted and aro": {"hosted": True, "aro": True},
-    "everything": {"evictions": True, "hosted": True, "aro": True},
+    "hosted and evictions": {"hosted": True, "hostedAllNamespaces": True, "evictions": True},
+    "hosted and aro": {"hosted": True, "hostedAllNamespaces": True, "aro": True},
+    "everything": {"evictions": True, "hosted": True, "hostedAllNamespaces": True, "aro": True},
     "everything, hosted in two namespaces": {
         "evictions": True,
         "hosted": True,

@@ -214,6 +214,14 @@ def test_the_schema_refuses_with_the_path(program: Helm, values: Object, said: s
             {"operator": {"enabled": True, "hostedNamespaces": ["a"]}},
             "operator.hostedNamespaces is for operator.hosted, and that is false",
         ),
+        (
+            {"operator": {"enabled": True, "hosted": True}},
+            "operator.hostedNamespaces is empty, want the namespaces of control planes",
+        ),
+        (
+            {"operator": {"enabled": True, "hostedAllNamespaces": True}},
+            "operator.hostedAllNamespaces is true, want false without operator.hosted",
+        ),
         ({"operator": {"hosted": True}}, "operator.hosted is for operator.enabled, and that is false"),
         ({"operator": {"aro": True}}, "operator.aro is for operator.enabled, and that is false"),
         ({"operator": {"evictions": True}}, "operator.evictions is for operator.enabled, and that is false"),

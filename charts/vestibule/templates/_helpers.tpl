@@ -60,7 +60,7 @@
       "aro" $values.operator.aro
       "evictions" $values.operator.evictions
       "hostedNamespaces" $values.operator.hostedNamespaces
-      "hostedEverywhere" (and $values.operator.hosted (empty $values.operator.hostedNamespaces))
+      "hostedEverywhere" (and $values.operator.hosted $values.operator.hostedAllNamespaces)
       "policies" (semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version)
 -}}
 {{- toJson $context -}}

@@ -1335,6 +1335,9 @@ spec:
             {{- if or .hostedNamespaces .hostedEverywhere }}
             - --hosted
             {{- end }}
+            {{- if .hostedEverywhere }}
+            - --hosted-all-namespaces
+            {{- end }}
             {{- if .hostedNamespaces }}
             {{- range .hostedNamespaces }}
             - --hosted-namespace={{ . }}
@@ -1929,6 +1932,7 @@ subjects:
     "finalCheck": "off",
     "guard": true,
     "hosted": false,
+    "hostedAllNamespaces": false,
     "hostedNamespaces": [],
     "image": "vestibule:latest",
     "memory": "128Mi",

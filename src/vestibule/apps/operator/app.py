@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from vestibule import errors
 from vestibule.adapters import openfiles
 from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.guard import Guard
 from vestibule.adapters.cluster.lease import Elector
 from vestibule.adapters.observe import logs
 from vestibule.adapters.observe.clusters import Clusters
@@ -66,7 +67,7 @@ class Options(NamedTuple):
     hosted: bool = False
     """Whether HostedWebhooks are looked after."""
     hosted_namespaces: tuple[str, ...] = ()
-    """Where; empty: everywhere."""
+    """Where; empty: everywhere, which the command line asks for by name."""
     aro: bool = False
     """Whether ARO HCP clusters are looked after."""
     aro_filter: str = ""
@@ -75,6 +76,8 @@ class Options(NamedTuple):
     """The Service, or the address, at which the API server asks us about them; empty: it does not."""
     aro_webhook_addr: str = "0.0.0.0:9443"
     """Where we listen for that."""
+    loopback: bool = False
+    """Whether clusters that objects name may be at loopback addresses: for tests on one machine."""
     azure_cloud: str = ""
     """A file that describes another Azure than those that objects name."""
 
@@ -261,6 +264,7 @@ class App:
             workers=options.workers,
             resync=options.resync,
             watch_filter=options.aro_filter,
+            guard=Guard(loopback=options.loopback),
         )
 
     def _hosted(self, applier: Applier, events: Events) -> hosted.Wired:
@@ -281,6 +285,7 @@ class App:
                 options.hosted_namespaces,
                 options.workers,
                 options.resync,
+                Guard(loopback=options.loopback),
             )
         )
 

@@ -147,7 +147,10 @@ class Install(Section, frozen=True):
     """Let the operator look after HostedWebhooks: it may then read and write Secrets where control planes
     are; for ``render --operator`` alone."""
     hosted_namespaces: tuple[str, ...] = ()
-    """The namespaces in which it does; empty: all. Each must exist."""
+    """The namespaces in which it does, and in which alone it gets the rights. Each must exist."""
+    hosted_all_namespaces: bool = False
+    """Instead of named ones: in every namespace of the cluster. The operator may then read and write every
+    Secret there is."""
     aro: bool = False
     """Let the operator look after ARO HCP clusters: it may then write Secrets, and the kinds of Azure Service
     Operator that they are made of, everywhere; for ``render --operator`` alone."""
