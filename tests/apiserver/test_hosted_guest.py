@@ -12,7 +12,8 @@ import jwt
 import pytest
 
 from tests.apiserver.hostedstand import LABELLED, HostedStand, Kubelet, hosted_stand, mutated
-from tests.apiserver.operated import HOSTED, Operated, Running, operated
+from tests.apiserver.operated import HOSTED, Operated, operated
+from tests.apiserver.running import Running
 from tests.rig import definitions, process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.apiserver.hostedstand import ADMINISTRATOR, HostedStand, hosted_stand
-from tests.apiserver.operated import HOSTED, Operated, Running, operated
+from tests.apiserver.operated import HOSTED, Operated, operated
+from tests.apiserver.running import Running
 from tests.chart.kubelet import pod
 from tests.rig import definitions, process
 from tests.rig.client import at

@@ -25,7 +25,8 @@ from tests.apiserver.hostedstand import (
     hosted_stand,
     mutated,
 )
-from tests.apiserver.operated import HOSTED, Operated, Running, operated
+from tests.apiserver.operated import HOSTED, Operated, operated
+from tests.apiserver.running import Running
 from tests.rig import definitions, process
 from tests.rig.client import JSON_PATCH, at
 from tests.rig.controlplane import ControlPlane

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.operated import Running
+from tests.apiserver.running import Running
 from tests.aro import manifests
 from tests.aro.stand import Cluster, Stand
 from tests.azure.simulator import Simulated

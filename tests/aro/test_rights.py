@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.apiserver.granted import used
-from tests.apiserver.operated import Running, operated
+from tests.apiserver.operated import operated
+from tests.apiserver.running import Running
 from tests.aro import manifests
 from tests.aro.operators import Azure, Operators
 from tests.aro.stand import Cluster, Stand, poll, said

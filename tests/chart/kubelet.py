@@ -14,7 +14,7 @@ from unittest import mock
 
 import yaml
 
-from tests.apiserver.operated import Running
+from tests.apiserver.running import Running
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.process import free_port

@@ -99,7 +99,8 @@ def _host_problem(parts: SplitResult, port: int | None) -> str:
     host = parts.hostname or ""
     if not host or port == 0 or not (":" in host or _NAME.fullmatch(host.rstrip("."))):
         return "has no host that can be called, want https://HOST:PORT"
-    if _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]) and not _address(host):
+    last = host.rstrip(".").rpartition(".")[2]
+    if ":" not in host and _NUMBER.fullmatch(last) and not _address(host):
         return "has a number that is no IPv4 address for a host, want https://HOST:PORT"
     return ""
 
