@@ -208,10 +208,15 @@ def equal(registration: Object) -> str:
         defaults = {**_DEFAULTS, **({"reinvocationPolicy": "Never"} if _mutating(registration) else {})}
         for field in FIELDS:
             value = hook.get(field, defaults.get(field))
-            told.append(f"!has({here}.{field})" if value is None else f"{here}.{field} == {literal(value)}")
+            told.append(f"{here}.?{field} == {_optional(value)}")
         told.append(f"!has({here}.clientConfig.url)")
-        told.append(f"{here}.clientConfig.service == {literal(hook['clientConfig']['service'])}")
+        told.append(f"{here}.clientConfig.?service == {_optional(hook['clientConfig']['service'])}")
     return f"({' && '.join(told)})"
+
+
+def _optional(value: Any) -> str:
+    """A field that has this value, or is not there: a field that is missing is no error."""
+    return "optional.none()" if value is None else f"optional.of({literal(value)})"
 
 
 def _mutating(registration: Object) -> bool:
