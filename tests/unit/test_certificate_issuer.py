@@ -130,7 +130,7 @@ async def issuing(api: Api, clock: Clock) -> AsyncIterator[Issuer]:
     issuer = issuers.issuer(
         client,
         SETTINGS,
-        [RENDERED],
+        lambda: [RENDERED],
         "one",
         now=lambda: clock.now,
         look_seconds=0.01,

@@ -59,7 +59,8 @@ def command(
         raise errors.InvalidSettings(problem)
     client = live.client(kubeconfig, context)
     identity = f"{os.environ.get('HOSTNAME') or 'certificates'}-{uuid.uuid4()}"
-    made = issuer.issuer(client, settings, _read(registrations), identity)
+    _read(registrations)  # what is wrong with it now is told at once
+    made = issuer.issuer(client, settings, lambda: _read(registrations), identity)
     app.run(app.App(client, made, metrics_addr), settings.serving.log_level, ready=_announce)
 
 

@@ -154,14 +154,14 @@ class Issuer:
 def issuer(
     client: Client,
     settings: config.Settings,
-    rendered: Sequence[Json],
+    rendered: Callable[[], Sequence[Json]],
     identity: str,
     *,
     now: Callable[[], datetime.datetime] = _now,
     look_seconds: float = _LOOK_SECONDS,
     restore_seconds: float = registrations.RESTORE_SECONDS,
 ) -> Issuer:
-    """The issuer that the settings ask for; ``rendered`` are the registrations that are restored."""
+    """The issuer that the settings ask for; ``rendered`` gives the registrations that are restored."""
     wanted, install = settings.self_certificate, settings.install
     namespace = install.namespace
     owner = wanted.webhook_configuration or install.name

@@ -61,17 +61,17 @@ class Registrations:
         self,
         client: Client,
         names: Sequence[Name],
-        rendered: Sequence[Json] = (),
+        rendered: Callable[[], Sequence[Json]] = tuple,
         *,
         owner: str = "",
         restore_seconds: float = RESTORE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``rendered`` are created again when they are missing, as objects of the ClusterRole ``owner``, with
-        which they go."""
+        which they go; they may change."""
         self._client = client
         self._names = tuple(names)
-        self._rendered = {Name(kinds.of(one), str(one["metadata"]["name"])): one for one in rendered}
+        self._rendered = rendered
         self._owner = owner
         self._restore_seconds = restore_seconds
         self._clock = clock
@@ -100,25 +100,28 @@ class Registrations:
     async def restore(self, seen: Seen, authorities: Sequence[str]) -> list[str]:
         """Create again, as it was rendered, what is missing for long enough; why it could not be, one by
         one."""
-        late = [
-            name
-            for name, since in self._missing.items()
-            if name in self._rendered and name not in seen.found
-            if self._clock() - since >= self._restore_seconds
-        ]
+        now = self._clock()
+        late = {name for name, since in self._missing.items() if now - since >= self._restore_seconds}
+        late -= seen.found.keys()
+        if not late:
+            return []
+        try:
+            rendered = {Name(kinds.of(one), str(one["metadata"]["name"])): one for one in self._rendered()}
+        except errors.VestibuleError as error:
+            return [str(error)]
         problems = []
-        for name in late:
+        for name in sorted(late & rendered.keys(), key=str):
             try:
-                await self._create(name, keeping.encoded("".join(authorities)))
+                await self._create(name, rendered[name], keeping.encoded("".join(authorities)))
             except errors.VestibuleError as error:
                 problems.append(str(error))
                 continue
             logger.warning("registration restored", extra={"registration": str(name)})
         return problems
 
-    async def _create(self, name: Name, bundle: str) -> None:
+    async def _create(self, name: Name, rendered: Json, bundle: str) -> None:
         owner = await self._send(calls.get(kinds.CLUSTER_ROLE, "", self._owner), f"reading {self._owner}")
-        made = copy.deepcopy(self._rendered[name])
+        made = copy.deepcopy(rendered)
         made["metadata"]["ownerReferences"] = [
             {
                 "apiVersion": kinds.CLUSTER_ROLE.api_version,

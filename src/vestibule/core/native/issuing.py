@@ -18,7 +18,7 @@ from vestibule.core.native import admission, sandboxes, workload
 
 Object = dict[str, Any]
 REGISTRATIONS_FILE: Final = "registrations.json"
-_DIRECTORY: Final = "/etc/vestibule-registrations"
+_DIRECTORY: Final = "/registrations"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _GROUP: Final = "admissionregistration.k8s.io"
 _PORT: Final = 8080
@@ -192,7 +192,7 @@ def created(settings: Settings, registrations: Sequence[Object]) -> str:
         "object.metadata.?ownerReferences.orValue([]).all(r, "
         f"r.kind == 'ClusterRole' && r.name == '{settings.install.name}')"
     )
-    return f"request.operation != 'CREATE' || (!has(object.metadata.finalizers) && {owner} && ({either}))"
+    return f"request.operation != 'CREATE' || !has(object.metadata.finalizers) && {owner} && ({either})"
 
 
 def equal(registration: Object) -> str:
