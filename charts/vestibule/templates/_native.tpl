@@ -399,7 +399,7 @@ spec:
           args:
             - certificates
             - --settings=/etc/vestibule/settings.json
-            - --registrations=/registrations/registrations.json
+            - --registrations=/etc/certificates/registrations.json
             - --metrics-addr=0.0.0.0:8080
           env:
             - name: POD_NAMESPACE
@@ -439,7 +439,7 @@ spec:
               mountPath: /etc/vestibule
               readOnly: true
             - name: registrations
-              mountPath: /registrations
+              mountPath: /etc/certificates
               readOnly: true
             - name: token
               mountPath: /var/run/secrets/kubernetes.io/serviceaccount

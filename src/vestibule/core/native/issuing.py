@@ -18,7 +18,7 @@ from vestibule.core.native import admission, sandboxes, workload
 
 Object = dict[str, Any]
 REGISTRATIONS_FILE: Final = "registrations.json"
-_DIRECTORY: Final = "/registrations"
+_DIRECTORY: Final = "/etc/certificates"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _GROUP: Final = "admissionregistration.k8s.io"
 _PORT: Final = 8080
