@@ -54,7 +54,7 @@ class Certificate(Section, frozen=True):
     """Where the serving certificate comes from."""
 
     mode: Literal["self", "cert-manager", "service-ca", "secret"] = "self"
-    """``self``: a CA of its own, kept and rotated by a Deployment of its own. ``cert-manager``; ``service-ca``
+    """``self``: a CA of its own, issued by a Deployment of its own. ``cert-manager``; ``service-ca``
     of OpenShift; ``secret``: a Secret that you keep."""
     secret_name: str = ""
     """The Secret with ``tls.crt`` and ``tls.key``, for ``secret``; empty: ``<name>-tls``."""

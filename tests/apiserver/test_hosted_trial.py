@@ -87,9 +87,14 @@ def test_a_webhook_in_the_guest_is_verified_by_a_pod_that_is_tried_there(
         "mutatingwebhookconfigurations", name="vestibule", api="admissionregistration.k8s.io/v1"
     )
     assert policies(guest.admin.get(registration).object) == {"Ignore"}
-    with pod(guest, namespace, "vestibule", tmp_path / "pod") as replica:
+    with (
+        pod(guest, namespace, "vestibule-certificates", tmp_path / "issuer") as issuer,
+        pod(guest, namespace, "vestibule", tmp_path / "pod") as replica,
+    ):
+        issuer.start("--metrics-addr", f"127.0.0.1:{issuer.plain}")
         replica.start(
-            *("--addr", f"{replica.address}:{replica.port}", "--metrics-addr", f"127.0.0.1:{replica.plain}")
+            *replica.certificate(),
+            *("--addr", f"{replica.address}:{replica.port}", "--metrics-addr", f"127.0.0.1:{replica.plain}"),
         )
         guest.admin.wait(registration, lambda one: "caBundle" in one["webhooks"][0]["clientConfig"])
         replica.publish("vestibule")
