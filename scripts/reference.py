@@ -19,6 +19,9 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 import click
 import msgspec
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from scripts import rights
+
 from vestibule.adapters.serving.limits import Limits
 from vestibule.cli import webhook
 from vestibule.core.kinds import config, upstream
@@ -228,6 +231,8 @@ def main(arguments: list[str]) -> int:
     """Write the pages, or with ``--check`` only compare them."""
     texts = {"settings.md": settings_page(), "flags.md": flags_page(), "limits.md": limits_page()}
     pages = {PAGES / name: text for name, text in texts.items()}
+    security = ROOT / "SECURITY.md"
+    pages[security] = rights.written(security.read_text("utf-8"))
     stale = [page for page, text in pages.items() if not page.exists() or page.read_text("utf-8") != text]
     if "--check" in arguments:
         for page in stale:

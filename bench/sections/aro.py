@@ -101,7 +101,7 @@ def _measured(rig: Rig, plane: ControlPlane, manager: Path) -> list[tuple[float,
 
 @contextmanager
 def _operator(rig: Rig, plane: ControlPlane, metrics: int, quiet: float) -> Iterator[Child]:
-    command = processes.python("vestibule", "operator", "--namespace", "default", "--aro")
+    command = processes.python("vestibule", "operator", "--namespace", "default", "--aro", "--allow-loopback")
     command += ["--kubeconfig", str(plane.kubeconfig("bench:operator", MASTERS))]
     command += ["--no-leader-elect", "--no-issuers", "--only", "nobody", "--workers", str(WORKERS)]
     command += ["--resync", str(quiet * 1.25), "--metrics-addr", f"127.0.0.1:{metrics}"]

@@ -68,7 +68,8 @@ def _measured(rig: Rig, plane: ControlPlane) -> list[tuple[float, str]]:
     pair, config = rig.pair, str(plane.kubeconfig())
     light = processes.python("bench.guests", str(port), str(BASE), str(pair.cert), str(pair.key), config)
     command = processes.python("vestibule", "operator", "--kubeconfig", config, "--namespace", "default")
-    command += ["--no-leader-elect", "--only", "nobody", "--hosted", "--workers", str(WORKERS)]
+    command += ["--no-leader-elect", "--only", "nobody", "--workers", str(WORKERS)]
+    command += ["--hosted", "--hosted-all-namespaces", "--allow-loopback"]
     command += ["--resync", str(quiet * 1.25), "--metrics-addr", f"127.0.0.1:{metrics}"]
     with processes.running(light, rig.scratch / "guests.log", rig.split.loader) as guests:
         processes.wait_until(guests, lambda: processes.listens(port), 30)

@@ -20,7 +20,7 @@ from vestibule.core.kinds import config
 from vestibule.core.kinds.config import Settings
 from vestibule.core.kinds.eks import Eks
 from vestibule.core.kinds.wif import Wif
-from vestibule.core.native import install, operator
+from vestibule.core.native import install, issuing, operator
 
 Object = dict[str, Any]
 MADE: Final = (
@@ -42,7 +42,16 @@ _WEBHOOK: Final = {
     "clusterrole": ("ClusterRole", ""),
     "clusterrolebinding": ("ClusterRoleBinding", ""),
     "role": ("Role", ""),
-    "rolebinding": ("RoleBinding", ""),
+    "certificates.serviceaccount": ("ServiceAccount", "-certificates"),
+    "certificates.clusterrole": ("ClusterRole", "-certificates"),
+    "certificates.clusterrolebinding": ("ClusterRoleBinding", "-certificates"),
+    "certificates.role": ("Role", "-certificates"),
+    "certificates.rolebinding": ("RoleBinding", "-certificates"),
+    "certificates.policy": ("ValidatingAdmissionPolicy", "-certificates"),
+    "certificates.policybinding": ("ValidatingAdmissionPolicyBinding", "-certificates"),
+    "certificates.networkpolicy": ("NetworkPolicy", "-certificates"),
+    "certificates.deployment": ("Deployment", "-certificates"),
+    "authority": ("Secret", "-authority"),
     "secret": ("Secret", "-tls"),
     "lease": ("Lease", ""),
     "selfsigned": ("Issuer", "-selfsigned"),
@@ -128,7 +137,7 @@ def _operator_cases() -> list[tuple[str, Settings]]:
         *_cases(),
         (".aro", asked(aro=True)),
         (".hostedNamespaces", asked(hosted=True, hosted_namespaces=(_EACH,))),
-        (".hostedEverywhere", asked(hosted=True)),
+        (".hostedEverywhere", asked(hosted=True, hosted_all_namespaces=True)),
         (".evictions", asked(evictions=True)),
     ]
 
@@ -156,6 +165,7 @@ def _defines() -> Iterator[str]:
             f"webhook.{called}", webhook.get(key), [Case(at, found.get(key)) for at, found in others]
         )
     yield from _own_certificate(base, cases)
+    yield _define("certificates.fields", json.dumps(issuing.FIELDS))
     needed = [Case(at, _definitions(install.objects(one))) for at, one in cases]
     yield _define("webhook.crds", _yaml(_definitions(install.objects(base)), needed))
     yield from _validations(base)
@@ -190,6 +200,11 @@ def _by_kind(objects: list[Object]) -> dict[tuple[str, str], Object]:
     final = made.get(("ValidatingAdmissionPolicy", "{{ .name }}-final"))
     if final is not None:
         del final["spec"]["validations"]
+    certificates = made.get(("ValidatingAdmissionPolicy", "{{ .name }}-certificates"))
+    if certificates is not None:
+        # what may be created is what the release registers
+        created = certificates["spec"]["validations"][-1]
+        created["expression"] = f"{created['expression'].partition(' && (')[0]} && ("
     return made
 
 
@@ -227,8 +242,9 @@ def _own_certificate(base: Settings, cases: list[tuple[str, Settings]]) -> Itera
     """What the settings file says about a certificate of our own."""
 
     def of(settings: Settings) -> Object:
-        [one] = [thing for thing in install.objects(settings) if thing["kind"] == "ConfigMap"]
-        found: Object = json.loads(one["data"]["settings.json"])["selfCertificate"]
+        maps = [thing["data"] for thing in install.objects(settings) if thing["kind"] == "ConfigMap"]
+        [one] = [data["settings.json"] for data in maps if "settings.json" in data]
+        found: Object = json.loads(one)["selfCertificate"]
         return found
 
     found = [Case(at, of(one)) for at, one in cases if at == "(not .sandbox)"]

@@ -58,8 +58,8 @@ class Certificate(Section, frozen=True):
     """Where the serving certificate comes from."""
 
     mode: Literal["self", "cert-manager", "service-ca", "secret"] = "self"
-    """``self``: a CA of its own, kept and rotated by the webhook. ``cert-manager``; ``service-ca`` of
-    OpenShift; ``secret``: a Secret that you keep."""
+    """``self``: a CA of its own, issued by a Deployment of its own. ``cert-manager``; ``service-ca``
+    of OpenShift; ``secret``: a Secret that you keep."""
     secret_name: str = ""
     """The Secret with ``tls.crt`` and ``tls.key``, for ``secret``; empty: ``<name>-tls``."""
     ca_bundle: str = ""
@@ -213,7 +213,9 @@ class Operator(Section, frozen=True):
     hosted: bool = False
     """Let it look after HostedWebhooks: it may then read and write Secrets where control planes are."""
     hosted_namespaces: Namespaces = ()
-    """The namespaces in which it does; empty: all. Each must exist."""
+    """The namespaces in which it does, and in which alone it gets the rights. Each must exist."""
+    hosted_all_namespaces: bool = False
+    """Instead of named ones: in every namespace. It may then read and write every Secret there is."""
     aro: bool = False
     """Let it look after ARO HCP clusters: it may then write Secrets, and the kinds of Azure Service Operator
     that they are made of, everywhere."""

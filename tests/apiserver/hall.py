@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.apiserver.issued import Issued
 from tests.process.webhook import free_port
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
@@ -69,14 +70,12 @@ def path_of(thing: Json) -> str:
 class Replica:
     """One process."""
 
-    def __init__(
-        self, folder: Path, kubeconfig: Path, settings: Path, tls: Path | None, port: int = 0
-    ) -> None:
+    def __init__(self, folder: Path, kubeconfig: Path, settings: Path, tls: Path, port: int = 0) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.port, self.metrics_port = port or free_port(), free_port()
         self._log = (folder / "log").open("ab")
         self.log = folder / "log"
-        files = [] if tls is None else ["--tls-cert", str(tls / "tls.crt"), "--tls-key", str(tls / "tls.key")]
+        files = ["--tls-cert", str(tls / "tls.crt"), "--tls-key", str(tls / "tls.key")]
         command = [
             sys.executable, "-m", "vestibule", "webhook",
             "--kubeconfig", str(kubeconfig), "--settings", str(settings),
@@ -149,12 +148,14 @@ class Hall:
         self.kubeconfig = plane.kubeconfig(self.user, url=api_url) if api_url else plane.kubeconfig(self.user)
         self.settings_file = folder / "settings.json"
         process = {
-            **json.loads(self.objects["ConfigMap"]["data"]["settings.json"]),
+            **json.loads(self.objects["ConfigMap"]["data"]["settings.json"]),  # the last one
             "install": {"name": name, "namespace": name},
         }
         process.setdefault("serving", {}).setdefault("drainSeconds", 2)
         self.settings_file.write_text(json.dumps(process))
         self.replicas: list[Replica] = []
+        self.issued: Issued | None = None
+        """Who issues the certificate, where that is our own."""
 
     def change_settings(self, **sections: Json) -> None:
         """Lay values over sections of the settings file of the processes."""
@@ -179,7 +180,7 @@ class Hall:
             kind = thing["kind"]
             if kind.endswith("WebhookConfiguration") or (kinds and kind not in kinds):
                 continue
-            if kind in ("ClusterRoleBinding", "RoleBinding"):
+            if kind in ("ClusterRoleBinding", "RoleBinding") and thing["metadata"]["name"] == self.name:
                 user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": self.user}
                 thing = {**thing, "subjects": [*thing["subjects"], user]}
             self.plane.admin.apply(path_of(thing), thing, "hall", force=True).object  # noqa: B018 - raises
@@ -187,8 +188,10 @@ class Hall:
     def start(self, *, port: int = 0, own_certificate: bool = False) -> Replica:
         """Another replica, ready."""
         folder = self.folder / f"replica-{len(self.replicas)}"
-        tls = None if own_certificate else self.folder / "tls"
-        replica = Replica(folder, self.kubeconfig, self.settings_file, tls, port)
+        if own_certificate and self.issued is None:
+            self.issued = Issued(self.plane, self.folder, self.name, self.settings_file, self.mount)
+            self.issued.start()
+        replica = Replica(folder, self.kubeconfig, self.settings_file, self.folder / "tls", port)
         self.replicas.append(replica)
         replica.wait_ready()
         return replica
@@ -206,17 +209,15 @@ class Hall:
 
     def close(self) -> None:
         """Unregister, end every process, remove what is cluster-wide."""
+        if self.issued is not None:
+            self.issued.close()
         self.plane.admin.delete(self.configuration)
         for replica in self.replicas:
             replica.close()
-        for kind in (
-            "ClusterRole",
-            "ClusterRoleBinding",
-            "ValidatingAdmissionPolicyBinding",
-            "ValidatingAdmissionPolicy",
-        ):
-            if kind in self.objects:
-                self.plane.admin.delete(path_of(self.objects[kind]))
+        wide = ("ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicyBinding")
+        for thing in install.objects(self.settings):
+            if thing["kind"] in (*wide, "ValidatingAdmissionPolicy"):
+                self.plane.admin.delete(path_of(thing))
         self.plane.admin.delete(at("namespaces", name=self.name))
 
     def tls(self) -> ssl.SSLContext:

@@ -9,6 +9,7 @@ import datetime
 from typing import Any
 
 from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.guard import Guard
 from vestibule.adapters.observe.reconciling import Reconciling
 from vestibule.apps.operator.app import NAME, Options
 from vestibule.apps.operator.hosted import wiring
@@ -39,6 +40,7 @@ async def run(client: Client, options: Options, stop: asyncio.Event) -> None:
             options.hosted_namespaces,
             options.workers,
             options.resync,
+            Guard(loopback=options.loopback),
         )
     )
     work = asyncio.gather(wired.controller.run(), wired.watches.run())

@@ -9,13 +9,9 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import http.client
 import json
-import os
 import secrets
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +19,7 @@ from typing import Any
 import yaml
 
 from tests.apiserver.hall import path_of
+from tests.apiserver.running import Running
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
@@ -34,36 +31,9 @@ from vestibule.core.native import kinds, operator
 Json = dict[str, Any]
 API = "vestibule.dev/v1alpha1"
 OWNER = "vestibule.dev/owner"
+HOSTED = ("--hosted", "--hosted-all-namespaces", "--allow-loopback")
+"""Flags of an operator whose guests are on this machine."""
 IMAGE = "registry.example/vestibule@sha256:0"
-
-
-class Running:
-    """One process and its log."""
-
-    port = 0
-    """Where an operator answers in plain HTTP."""
-
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.log = folder / "log"
-        self._file = self.log.open("ab")
-        command = [sys.executable, "-m", "vestibule", *arguments]
-        self.process = subprocess.Popen(command, stdout=self._file, stderr=self._file, env={**os.environ})
-
-    def get(self, path: str) -> tuple[int, str]:
-        """One GET on the plain port."""
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)) as to:
-            to.request("GET", path)
-            response = to.getresponse()
-            return response.status, response.read().decode()
-
-    def end(self, name: int = signal.SIGTERM, seconds: float = 20.0) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.send_signal(name)
-        code = self.process.wait(seconds)
-        self._file.close()
-        return code
 
 
 class Operated:

@@ -108,6 +108,7 @@ class Crashing:
             resync=resync,
             hosted=True,
             hosted_namespaces=(self.stand.namespace,),
+            loopback=True,
         )
         stop = asyncio.Event()
         work = hostedalone.run(client, options, stop) if alone else App(client, options).run(stop)

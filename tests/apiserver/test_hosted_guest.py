@@ -12,7 +12,8 @@ import jwt
 import pytest
 
 from tests.apiserver.hostedstand import LABELLED, HostedStand, Kubelet, hosted_stand, mutated
-from tests.apiserver.operated import Operated, Running, operated
+from tests.apiserver.operated import HOSTED, Operated, operated
+from tests.apiserver.running import Running
 from tests.rig import definitions, process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
@@ -30,7 +31,7 @@ def kinds(control_plane: ControlPlane) -> Iterator[None]:
 
 @pytest.fixture
 def operator(control_plane: ControlPlane, kinds: None, tmp_path: Path) -> Iterator[Operated]:
-    with operated(control_plane, tmp_path, install={"hosted": True}) as made:
+    with operated(control_plane, tmp_path, install={"hosted": True, "hostedAllNamespaces": True}) as made:
         yield made
 
 
@@ -93,7 +94,7 @@ def test_a_token_that_the_guest_has_forgotten_is_made_anew_at_once(
     guest = stand.guest
     old = guest.apiserver.token_key
     new = keypair.create(tmp_path / "new", bits=2048)
-    running = operator.start("--hosted")  # the resync is minutes away
+    running = operator.start(*HOSTED)  # the resync is minutes away
     stand.ask()
     with Kubelet(stand, tmp_path / "kubelet"):
         stand.wait("Available", "True", 60)
@@ -137,7 +138,7 @@ def test_what_becomes_of_our_objects_in_a_guest_is_put_right_at_once(
     role = at("clusterroles", name=webhooks.OURS, api=RBAC)
     binding = at("clusterrolebindings", name=webhooks.OURS, api=RBAC)
     account = at("serviceaccounts", identity.GUEST_NAMESPACE, webhooks.OURS)
-    operator.start("--hosted")  # the resync is minutes away
+    operator.start(*HOSTED)  # the resync is minutes away
     stand.ask()
     with Kubelet(stand, tmp_path / "kubelet"):
         stand.wait("Available", "True", 60)

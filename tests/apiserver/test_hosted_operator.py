@@ -33,6 +33,7 @@ from tests.vectors.hypershift_attach import mutated
 from tests.vectors.hypershift_pki import text
 from vestibule.adapters.cluster import kubeconfig
 from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.guard import Guard
 from vestibule.adapters.cluster.guests import Guests
 from vestibule.apps.operator.hosted import guest as guest_objects
 from vestibule.apps.operator.hosted import identity, removal, teardown, webhooks
@@ -131,7 +132,7 @@ class Asked:
         file = self.hosted.management.kubeconfig()
 
         async def run() -> T:
-            client, guests = Client(kubeconfig.load([file])), Guests()
+            client, guests = Client(kubeconfig.load([file])), Guests(guard=Guard(loopback=True))
             fence = Alone()
             pen = Pen(client, fence)
             parts = Parts(

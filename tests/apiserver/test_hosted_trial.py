@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.apiserver.hostedstand import ADMINISTRATOR, HostedStand, hosted_stand
-from tests.apiserver.operated import Operated, Running, operated
+from tests.apiserver.operated import HOSTED, Operated, operated
+from tests.apiserver.running import Running
 from tests.chart.kubelet import pod
 from tests.rig import definitions, process
 from tests.rig.client import at
@@ -27,7 +28,7 @@ def kinds(control_plane: ControlPlane) -> Iterator[None]:
 
 @pytest.fixture
 def operator(control_plane: ControlPlane, kinds: None, tmp_path: Path) -> Iterator[Operated]:
-    with operated(control_plane, tmp_path, install={"hosted": True}) as made:
+    with operated(control_plane, tmp_path, install={"hosted": True, "hostedAllNamespaces": True}) as made:
         yield made
 
 
@@ -74,7 +75,7 @@ def test_a_webhook_in_the_guest_is_verified_by_a_pod_that_is_tried_there(
     guest.apiserver.flags |= {"enable-aggregator-routing": "true"}  # nothing routes here
     guest.apiserver.kill()
     guest.apiserver.start()
-    running = operator.start("--hosted")
+    running = operator.start(*HOSTED)
     stand.ask(attach="in-guest", failurePolicy="Fail")
     stand.wait("Verified", "False", 60)
     why = "came back without identity; failurePolicy stays Ignore until it answers"
@@ -86,9 +87,14 @@ def test_a_webhook_in_the_guest_is_verified_by_a_pod_that_is_tried_there(
         "mutatingwebhookconfigurations", name="vestibule", api="admissionregistration.k8s.io/v1"
     )
     assert policies(guest.admin.get(registration).object) == {"Ignore"}
-    with pod(guest, namespace, "vestibule", tmp_path / "pod") as replica:
+    with (
+        pod(guest, namespace, "vestibule-certificates", tmp_path / "issuer") as issuer,
+        pod(guest, namespace, "vestibule", tmp_path / "pod") as replica,
+    ):
+        issuer.start("--metrics-addr", f"127.0.0.1:{issuer.plain}")
         replica.start(
-            *("--addr", f"{replica.address}:{replica.port}", "--metrics-addr", f"127.0.0.1:{replica.plain}")
+            *replica.certificate(),
+            *("--addr", f"{replica.address}:{replica.port}", "--metrics-addr", f"127.0.0.1:{replica.plain}"),
         )
         guest.admin.wait(registration, lambda one: "caBundle" in one["webhooks"][0]["clientConfig"])
         replica.publish("vestibule")

@@ -25,7 +25,8 @@ from tests.apiserver.hostedstand import (
     hosted_stand,
     mutated,
 )
-from tests.apiserver.operated import Operated, Running, operated
+from tests.apiserver.operated import HOSTED, Operated, operated
+from tests.apiserver.running import Running
 from tests.rig import definitions, process
 from tests.rig.client import JSON_PATCH, at
 from tests.rig.controlplane import ControlPlane
@@ -48,7 +49,7 @@ def kinds(control_plane: ControlPlane) -> Iterator[None]:
 
 @pytest.fixture
 def operator(control_plane: ControlPlane, kinds: None, tmp_path: Path) -> Iterator[Operated]:
-    with operated(control_plane, tmp_path, install={"hosted": True}) as made:
+    with operated(control_plane, tmp_path, install={"hosted": True, "hostedAllNamespaces": True}) as made:
         yield made
 
 
@@ -108,7 +109,7 @@ def test_a_guest_is_served_through_everything_that_happens(
     stand: HostedStand, operator: Operated, tmp_path: Path
 ) -> None:
     guest = stand.guest
-    running = operator.start("--hosted")
+    running = operator.start(*HOSTED)
     stand.ask(failurePolicy="Fail")
     # everything is there but the registration, until somebody answers
     stand.wait("Available", "False")
@@ -240,7 +241,7 @@ def test_guests_that_hang_stall_nobody_and_a_dead_one_can_be_deleted(
     control_plane: ControlPlane, stand: HostedStand, operator: Operated, tmp_path: Path
 ) -> None:
     """With one worker, and more hanging guests than workers; connections open and nothing is said."""
-    operator.start("--hosted", "--workers", "1")
+    operator.start(*HOSTED, "--workers", "1")
     others: list[HostedStand] = []
     with contextlib.ExitStack() as held:
         proxy = held.enter_context(FaultProxy.opaque(stand.guest.url))

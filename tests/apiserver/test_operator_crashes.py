@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from tests.apiserver import writes
-from tests.apiserver.operated import Operated, Running, normal, operated
+from tests.apiserver.operated import Operated, normal, operated
+from tests.apiserver.running import Running
 from tests.rig import farewell, process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane

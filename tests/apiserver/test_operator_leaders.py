@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.apiserver.operated import Operated, Running, operated
+from tests.apiserver.operated import Operated, operated
+from tests.apiserver.running import Running
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane

@@ -67,7 +67,7 @@ def test_everything_that_is_printed_is_taken_as_it_is(
 
     objects = documents(result)
     assert {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} <= {o["kind"] for o in objects}
-    assert len(objects) == 16
+    assert len(objects) == 26
     assert dry_run(control_plane.admin, objects) == {}
 
 
@@ -166,7 +166,7 @@ def test_what_may_not_be_read_is_told_and_the_rest_is_printed(
     result = render(control_plane.kubeconfig("render:nobody"), file)
 
     said = warnings(result)
-    assert len(documents(result)) == 16
+    assert len(documents(result)) == 26
     assert len(said) == 7  # six objects, and the list of registrations
     assert all(line.startswith("not looked at: reading /ap") and "forbidden" in line for line in said)
 

@@ -72,8 +72,14 @@ def test_every_registration_trusts_our_own_certificate_also_one_that_comes_later
         process.wait("a class, under Fail", classed, 20)
         done, refused = used(control_plane, hall)
         assert refused == set()
+        assert hall.issued is not None
+        of_issuer = {
+            (event["objectRef"]["resource"], event["verb"])
+            for event in control_plane.audit.events(user=hall.issued.user)
+        }
         for resource in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
-            assert {verb for what, verb in done if what == resource} == {"get", "patch"}
+            assert not {verb for what, verb in done if what == resource}
+            assert {verb for what, verb in of_issuer if what == resource} == {"get", "patch"}
     finally:
         for path in registrations:
             admin.delete(path)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.guard import Guard
 from vestibule.adapters.observe.clusters import Clusters
 from vestibule.adapters.observe.reconciling import Reconciling
 from vestibule.apps.operator.app import NAME, Options
@@ -35,6 +36,7 @@ async def run(
         workers=options.workers,
         resync=options.resync,
         watch_filter=options.aro_filter,
+        guard=Guard(loopback=options.loopback),
     )
     wired.begin()
     work = asyncio.gather(*(one.run() for one in wired.controllers))

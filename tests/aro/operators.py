@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.operated import Running
+from tests.apiserver.running import Running
 from tests.aro import manifests
 from tests.aro.stand import Cluster, Stand
 from tests.azure.simulator import Simulated
@@ -96,7 +96,7 @@ class Operators:
             self.running = Running(
                 self._folder / str(self._count),
                 *("operator", "--kubeconfig", str(self._stand.kubeconfig), "--namespace", "default"),
-                *("--aro", "--azure-cloud", str(self._azure.simulated.running.cloud)),
+                *("--aro", "--allow-loopback", "--azure-cloud", str(self._azure.simulated.running.cloud)),
                 *("--aro-webhook", f"https://127.0.0.1:{door}", "--aro-webhook-addr", f"127.0.0.1:{door}"),
                 *("--no-leader-elect", "--no-issuers", "--only", "nobody"),
                 *("--resync", str(self.resync), "--metrics-addr", f"127.0.0.1:{port}"),

@@ -245,6 +245,7 @@ class Operator:
             only=frozenset({"nobody"}),
             issuers=False,
             aro=True,
+            loopback=True,
             **{"resync": 3600.0, **options},
         )
         self._loop = asyncio.new_event_loop()

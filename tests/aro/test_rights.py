@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.apiserver.granted import used
-from tests.apiserver.operated import Running, operated
+from tests.apiserver.operated import operated
+from tests.apiserver.running import Running
 from tests.aro import manifests
 from tests.aro.operators import Azure, Operators
 from tests.aro.stand import Cluster, Stand, poll, said
@@ -38,7 +39,7 @@ def test_granted_is_used(stand: Stand, azure: Azure, no_operator: Operators, tmp
         with pytest.MonkeyPatch.context() as patch:
             azure.simulated.environ(patch)
             running = made.start(
-                *("--aro", "--azure-cloud", str(azure.simulated.running.cloud)),
+                *("--aro", "--allow-loopback", "--azure-cloud", str(azure.simulated.running.cloud)),
                 *("--aro-webhook", f"https://127.0.0.1:{door}", "--aro-webhook-addr", f"127.0.0.1:{door}"),
             )
         process.wait("the operator to be ready", lambda: _ready(running), 30)

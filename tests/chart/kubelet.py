@@ -14,7 +14,7 @@ from unittest import mock
 
 import yaml
 
-from tests.apiserver.operated import Running
+from tests.apiserver.running import Running
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.process import free_port
@@ -78,6 +78,22 @@ class Pod:
                     whole.replace(home / name)
                 arguments = [one.replace(mounts[volume["name"]], str(home)) for one in arguments]
         return arguments
+
+    def certificate(self) -> list[str]:
+        """Write what it mounts of its Secret, once that is there; the arguments for it."""
+        (volume,) = (one["secret"] for one in self.spec["volumes"] if "secret" in one)
+        where = at("secrets", self._namespace, volume["secretName"])
+        keys = [one["key"] for one in volume["items"]]
+
+        def whole(found: Object) -> bool:
+            return all(key in (found.get("data") or {}) for key in keys)
+
+        data = self._plane.admin.wait(where, whole)["data"]
+        home = self._folder / "tls"
+        home.mkdir(parents=True, exist_ok=True)
+        for key in keys:
+            (home / key).write_bytes(base64.b64decode(data[key]))
+        return ["--tls-cert", str(home / "tls.crt"), "--tls-key", str(home / "tls.key")]
 
     def start(self, *more: str) -> Running:
         """Run it, where this machine can be reached."""

@@ -97,9 +97,14 @@ def test_a_release_serves_pods_is_upgraded_rolled_back_and_removed(
     assert "note: logLevel is settings.serving.logLevel here" in said
     assert not bundle(plane, "vestibule")
 
-    with pod(plane, "hall", "vestibule", tmp_path / "pod") as replica:
+    with (
+        pod(plane, "hall", "vestibule-certificates", tmp_path / "issuer") as issuer,
+        pod(plane, "hall", "vestibule", tmp_path / "pod") as replica,
+    ):
+        issuer.start("--metrics-addr", f"127.0.0.1:{issuer.plain}")
         running = replica.start(
-            *("--addr", f"{replica.address}:{replica.port}", "--metrics-addr", f"127.0.0.1:{replica.plain}")
+            *replica.certificate(),
+            *("--addr", f"{replica.address}:{replica.port}", "--metrics-addr", f"127.0.0.1:{replica.plain}"),
         )
         process.wait("a CA in the registration", lambda: bool(bundle(plane, "vestibule")), 30)
         replica.publish("vestibule")
@@ -147,7 +152,13 @@ MODES: dict[str, Object] = {
             "exclude": {"namespaces": ["infra-*"], "hostNetwork": True},
         },
         "finalCheck": "warn",
-        "operator": {"enabled": True, "evictions": True, "hosted": True, "aro": True},
+        "operator": {
+            "enabled": True,
+            "evictions": True,
+            "hosted": True,
+            "hostedAllNamespaces": True,
+            "aro": True,
+        },
         "dashboard": {"enabled": True},
         "networkPolicy": {"metricsFrom": [{"namespaceSelector": {}}]},
         "podDisruptionBudget": {"minAvailable": "50%"},

@@ -220,6 +220,14 @@ def test_the_schema_refuses_with_the_path(program: Helm, values: Object, said: s
             {"operator": {"enabled": True, "aroKinds": ["network.azure.com/NatGateway/natgateways"]}},
             "operator.aroKinds is for operator.aro, and that is false",
         ),
+        (
+            {"operator": {"enabled": True, "hosted": True}},
+            "operator.hostedNamespaces is empty, want the namespaces of control planes",
+        ),
+        (
+            {"operator": {"enabled": True, "hostedAllNamespaces": True}},
+            "operator.hostedAllNamespaces is true, want false without operator.hosted",
+        ),
         ({"operator": {"hosted": True}}, "operator.hosted is for operator.enabled, and that is false"),
         ({"operator": {"aro": True}}, "operator.aro is for operator.enabled, and that is false"),
         ({"operator": {"evictions": True}}, "operator.evictions is for operator.enabled, and that is false"),
@@ -322,7 +330,15 @@ def test_pods_as_asked(program: Helm) -> None:
     for thing in objects:
         assert thing["metadata"]["labels"]["all"] == "of-them"
         assert thing["metadata"]["annotations"]["every"] == "one"
-        assert all(subject["name"] == "other" for subject in thing.get("subjects", ()))
+        assert all(
+            subject["name"] in ("other", "vestibule-certificates") for subject in thing.get("subjects", ())
+        )
+    issuer = pod_of(objects, "vestibule-certificates")["spec"]
+    assert issuer["containers"][0]["image"] == container["image"]
+    assert issuer["containers"][0]["imagePullPolicy"] == "Always"
+    for field in ("imagePullSecrets", "affinity", "nodeSelector", "tolerations"):
+        assert issuer[field] == values[field]
+    assert issuer["serviceAccountName"] == "vestibule-certificates"
     account = by_key(objects)["ServiceAccount", NAMESPACE, "other"]
     assert account["metadata"]["annotations"] == {"every": "one", "n": "z"}
     assert by_key(objects)["Service", NAMESPACE, "vestibule"]["metadata"]["annotations"]["s"] == "t"
@@ -369,7 +385,7 @@ def test_a_secret_of_ones_own_has_its_name(program: Helm) -> None:
 
 def test_lives_of_our_own_certificate(program: Helm) -> None:
     values = {"certificate": {"authorityLife": "100h", "leafLife": "10h", "overlap": "1m"}}
-    [settings] = [thing for thing in program.template(values) if thing["kind"] == "ConfigMap"]
+    settings = by_key(program.template(values))["ConfigMap", NAMESPACE, "vestibule-settings"]
     own = config.parse(json.loads(settings["data"]["settings.json"]), "map").self_certificate
 
     assert (own.authority_life, own.leaf_life, own.overlap) == ("100h", "10h", "1m")
@@ -384,8 +400,12 @@ def test_the_network_policy_as_asked(program: Helm) -> None:
             "egress": [{"ports": [{"protocol": "TCP", "port": 4317}]}],
         }
     }
-    [policy] = [thing for thing in program.template(values) if thing["kind"] == "NetworkPolicy"]
+    objects = by_key(program.template(values))
+    policy = objects["NetworkPolicy", NAMESPACE, "vestibule"]
+    issuer = objects["NetworkPolicy", NAMESPACE, "vestibule-certificates"]
 
+    assert [rule["from"] for rule in issuer["spec"]["ingress"]] == [values["networkPolicy"]["metricsFrom"]]
+    assert issuer["spec"]["egress"][-1] == {"ports": [{"protocol": "TCP", "port": 4317}]}
     assert policy["spec"]["ingress"] == [
         {"ports": [{"port": "https", "protocol": "TCP"}], "from": [{"ipBlock": {"cidr": "10.0.0.0/24"}}]},
         {
@@ -404,9 +424,12 @@ def test_what_is_switched_off_is_not_there(program: Helm) -> None:
         "serviceAccount": {"create": False},
         "guard": False,
     }
-    kinds = {thing["kind"] for thing in program.template(values)}
+    objects = program.template(values)
+    kinds = {thing["kind"] for thing in objects} - {"ServiceAccount"}
+    accounts = [thing["metadata"]["name"] for thing in objects if thing["kind"] == "ServiceAccount"]
 
     assert kinds == {"ConfigMap", "Secret", "Lease", "Deployment", "Service", "MutatingWebhookConfiguration"}
+    assert accounts == ["vestibule-certificates"]
 
 
 def test_a_change_that_needs_a_restart_changes_the_pods_and_others_do_not(program: Helm) -> None:
@@ -457,7 +480,7 @@ def test_the_name_of_the_release_is_the_name_of_the_objects(program: Helm) -> No
     ):
         deployments = [thing for thing in program.template(name=release) if thing["kind"] == "Deployment"]
 
-        assert [thing["metadata"]["name"] for thing in deployments] == [name]
+        assert {thing["metadata"]["name"] for thing in deployments} == {name, f"{name}-certificates"}
 
 
 def test_two_renderings_are_the_same_text(program: Helm) -> None:

@@ -169,9 +169,14 @@ def registration(bundle: str) -> Json:
     return {"webhooks": [{"clientConfig": {"caBundle": keeping.encoded(bundle)}}]}
 
 
+def held(served: certificates.Served) -> tuple[Json, Json]:
+    """The two Secrets."""
+    return {"data": served.signing}, {"data": served.serving}
+
+
 def test_what_is_kept_is_left_as_it_is() -> None:
-    first = certificates.ours(None, [], NAMES, NOW, LIVES)
-    second = certificates.ours({"data": first.data}, [registration(first.bundle)], NAMES, NOW, LIVES)
+    first = certificates.ours(None, None, [], NAMES, NOW, LIVES)
+    second = certificates.ours(*held(first), [registration(first.bundle)], NAMES, NOW, LIVES)
 
     assert second == first
     assert first.again is not None
@@ -179,8 +184,8 @@ def test_what_is_kept_is_left_as_it_is() -> None:
 
 
 def test_a_lost_secret_keeps_the_trust_in_what_replicas_still_serve() -> None:
-    first = certificates.ours(None, [], NAMES, NOW, LIVES)
-    second = certificates.ours(None, [registration(first.bundle)], NAMES, NOW, LIVES)
+    first = certificates.ours(None, None, [], NAMES, NOW, LIVES)
+    second = certificates.ours(None, None, [registration(first.bundle)], NAMES, NOW, LIVES)
 
     assert len(authority.split(second.bundle)) == 2
     assert set(authority.split(first.bundle)) < set(authority.split(second.bundle))
@@ -190,21 +195,21 @@ def test_a_new_authority_signs_only_when_every_registration_trusts_it() -> None:
     lives = rotation.Lives(
         datetime.timedelta(days=9), datetime.timedelta(days=3), datetime.timedelta(minutes=2)
     )
-    first = certificates.ours(None, [], NAMES, NOW, lives)
+    first = certificates.ours(None, None, [], NAMES, NOW, lives)
     late = NOW + datetime.timedelta(days=7)
-    second = certificates.ours({"data": first.data}, [registration(first.bundle)], NAMES, late, lives)
-    assert second.data is not None
+    second = certificates.ours(*held(first), [registration(first.bundle)], NAMES, late, lives)
+    assert second.signing is not None
     assert len(authority.split(second.bundle)) == 2
     assert second.again == 1  # the leaf is due, too
     later = late + datetime.timedelta(minutes=3)
     both = [registration(second.bundle), registration(first.bundle)]
-    waits = certificates.ours({"data": second.data}, both, NAMES, later, lives)
-    signs = certificates.ours({"data": second.data}, both[:1], NAMES, later, lives)
+    waits = certificates.ours(*held(second), both, NAMES, later, lives)
+    signs = certificates.ours(*held(second), both[:1], NAMES, later, lives)
 
-    assert waits.data is not None
-    assert signs.data is not None
-    assert "next-signer.key" in waits.data
-    assert "next-signer.key" not in signs.data
+    assert waits.signing is not None
+    assert signs.signing is not None
+    assert "next-signer.key" in waits.signing
+    assert "next-signer.key" not in signs.signing
 
 
 @pytest.mark.parametrize(
@@ -222,7 +227,7 @@ def test_what_others_keep_is_waited_for(
     asked: Json, data: Any, service_ca: Json | None, waiting: str
 ) -> None:
     if isinstance(data, str):
-        kept = certificates.ours(None, [], NAMES, NOW, LIVES).data
+        kept = certificates.ours(None, None, [], NAMES, NOW, LIVES).serving
         assert kept is not None
         data = {key: kept[key] for key in ("tls.crt", "tls.key", *(["ca.crt"] if data == "whole" else []))}
     found = certificates.theirs(Certificate(**asked), "v", {"data": data}, service_ca)

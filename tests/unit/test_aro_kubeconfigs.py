@@ -67,7 +67,7 @@ def certificate() -> Json:
     """Of a user, for a day."""
     signer = authority.new_authority("a", now=BORN, life=DAY)
     leaf = authority.new_leaf(signer, ["u"], now=BORN, life=DAY)
-    return {"client-certificate-data": encoded(leaf.certificate)}
+    return {"client-certificate-data": encoded(leaf.certificate), "client-key-data": encoded(leaf.key)}
 
 
 def kept(user: Json, after: datetime.timedelta, **annotations: str) -> kubeconfigs.Kept:
@@ -121,8 +121,21 @@ def test_a_policy_of_the_users_is_kept_in_mind(certificate: Json) -> None:
     assert said[names.PREVIOUS_POLICY] == "detach-on-delete"
 
 
-@pytest.mark.parametrize("user", [{"token": "t"}, {"client-certificate-data": "!"}, {}])
+@pytest.mark.parametrize("user", [{"token": "t"}, {}])
 def test_without_a_certificate_nothing_is_known(user: Json) -> None:
     found = kept(user, DAY)
 
     assert (found.condition, found.until, asking(found)) == (None, None, [])
+
+
+def test_one_that_is_refused_is_not_copied_and_every_field_is_named(certificate: Json) -> None:
+    """Whoever uses the copy, Cluster API's controllers among them, would do what it says."""
+    place = {"name": "from-azure", "key": "value"}
+    hcp = {**HCP, "spec": {"operatorSpec": {"secrets": {"adminCredentials": place}}}}
+    written = secret({**certificate, "exec": {"command": "sh"}, "tokenFile": "/etc/passwd"})
+    written["metadata"]["name"] = "from-azure"
+    found = kubeconfigs.keep(CONTROL_PLANE, hcp, hcp, "c", Reading([written], BORN))
+
+    assert (found.there, found.secrets, found.changes) == (False, (), ())
+    assert "Secret from-azure, key value: users[u].user.exec: " in found.problem
+    assert "Secret from-azure, key value: users[u].user.tokenFile: " in found.problem

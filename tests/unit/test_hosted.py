@@ -178,7 +178,10 @@ def test_a_sidecar_never_takes_its_api_server_out_of_service() -> None:
 
 def test_a_plan_for_the_guest_itself_is_the_ordinary_installation() -> None:
     made = plan.plan(plan.Request(tenant_id="t"), target("clusterapi"), Seen(), [], NOW)
-    settings = next(one for one in made.guest if one["kind"] == "ConfigMap")["data"]["settings.json"]
+    maps = {one["metadata"]["name"]: one["data"] for one in made.guest if one["kind"] == "ConfigMap"}
+    settings = maps["vestibule-settings"]["settings.json"]
+    # what is missing is restored by the operator, which made it
+    assert maps["vestibule-certificates"] == {"registrations.json": "[]\n"}
 
     assert made.management == []
     assert json.loads(settings)["vocabularies"] == ["azwi"]

@@ -231,7 +231,7 @@ def test_rights_beside_control_planes_are_not_granted_unless_asked_for() -> None
     def made(**install: Any) -> list[Json]:
         return operator.objects(config.parse({"install": install}, "test"))
 
-    plain, wide = made(), made(hosted=True)
+    plain, wide = made(), made(hosted=True, hostedAllNamespaces=True)
     narrow = made(hosted=True, hostedNamespaces=["a", "b"])
     assert not [one for one in plain if "hosted" in one["metadata"]["name"]]
     kinds = [one["kind"] for one in wide if one["metadata"]["name"] == "vestibule-operator-hosted"]
@@ -246,3 +246,13 @@ def test_rights_beside_control_planes_are_not_granted_unless_asked_for() -> None
     args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
     assert args[-3:] == ["--hosted", "--hosted-namespace=a", "--hosted-namespace=b"]
     assert all("*" not in rule["verbs"] + rule["resources"] for rule in hostedrights.rules())
+
+
+def test_every_namespace_is_asked_for_by_name() -> None:
+    for install in ({"hosted": True}, {"hostedAllNamespaces": True}):
+        with pytest.raises(errors.InvalidSettings, match=r"install\.hosted(AllN|N)amespaces"):
+            config.parse({"install": install}, "test")
+    with pytest.raises(errors.InvalidSettings, match=r"install\.hostedAllNamespaces"):
+        config.parse(
+            {"install": {"hosted": True, "hostedAllNamespaces": True, "hostedNamespaces": ["a"]}}, "test"
+        )

@@ -31,25 +31,31 @@ def test_the_same_settings_print_the_same_objects() -> None:
 
 
 def test_everything_a_cluster_needs_is_there() -> None:
-    kinds = [thing["kind"] for thing in install.objects(config.Settings())]
+    objects = install.objects(config.Settings())
+    rights = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role"]
+    policy = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
 
-    assert kinds == [
+    assert [thing["kind"] for thing in objects] == [
         "Namespace",
-        "ServiceAccount",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "Role",
+        # who issues the certificate
+        *rights,
         "RoleBinding",
-        "ConfigMap",
+        "Secret",
         "Secret",
         "Lease",
+        "ConfigMap",
+        *policy,
+        "NetworkPolicy",
+        "Deployment",
+        # who serves
+        *rights,
+        "ConfigMap",
         "Deployment",
         "Service",
         "PodDisruptionBudget",
         "NetworkPolicy",
         "MutatingWebhookConfiguration",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
+        *policy,
     ]
 
 
@@ -191,15 +197,54 @@ def test_the_settings_that_travel_mean_the_same(tmp_path: Path) -> None:
     )
 
 
-def test_a_certificate_of_our_own_needs_rights_by_name_only_and_creates_nothing() -> None:
+def test_who_issues_our_own_certificate_has_rights_by_name_only() -> None:
     objects = rendered()
-    rules = [*objects["Role/vestibule"]["rules"], objects["ClusterRole/vestibule"]["rules"][-1]]
+    wide = objects["ClusterRole/vestibule-certificates"]["rules"]
+    near = objects["Role/vestibule-certificates"]["rules"]
+    write = ["create", "get", "patch", "update"]
 
-    assert [(rule["resources"], rule["resourceNames"], rule["verbs"]) for rule in rules] == [
-        (["secrets"], ["vestibule-tls"], ["get", "update"]),
-        (["leases"], ["vestibule"], ["get", "update"]),
-        (["mutatingwebhookconfigurations"], ["vestibule"], ["get", "patch"]),
+    assert [(rule["resources"], rule["resourceNames"], rule["verbs"]) for rule in [*near, *wide]] == [
+        (["secrets"], ["vestibule-authority", "vestibule-tls"], write),
+        (["leases"], ["vestibule"], write),
+        (["mutatingwebhookconfigurations"], ["vestibule"], ["create", "get", "patch"]),
+        (["clusterroles"], ["vestibule"], ["get"]),
     ]
+
+
+@pytest.mark.parametrize("certificate", ["self", "cert-manager", "service-ca", "secret"])
+def test_who_serves_has_no_right_on_secrets_leases_or_webhook_configurations(certificate: str) -> None:
+    on = {"sandbox": {"enabled": True}, "identityPolicies": True, "gcp": {"allowConfigMapWrites": True}}
+    objects = rendered(install={"certificate": certificate, "caBundle": "AA=="}, **on)
+    bound = [
+        objects[f"{thing['roleRef']['kind']}/{thing['roleRef']['name']}"]
+        for thing in objects.values()
+        if thing["kind"].endswith("RoleBinding")
+        and [one["name"] for one in thing["subjects"]] == ["vestibule"]
+    ]
+
+    resources = {one for role in bound for rule in role["rules"] for one in rule["resources"]}
+    assert not {one for one in resources if one.partition("/")[0] in ("secrets", "leases", "*")}
+    assert not {one for one in resources if "webhookconfigurations" in one or "policies" in one} - {
+        "identitypolicies"
+    }
+    # the role of earlier versions is emptied by the one that is applied over it
+    assert certificate != "self" or objects["Role/vestibule"]["rules"] == []
+
+
+def test_replicas_see_their_own_pair_and_no_key_of_the_authority() -> None:
+    pod = rendered()["Deployment/vestibule"]["spec"]["template"]["spec"]
+    (volume,) = (one["secret"] for one in pod["volumes"] if "secret" in one)
+
+    assert volume["secretName"] == "vestibule-tls"
+    assert [item["key"] for item in volume["items"]] == ["tls.crt", "tls.key"]
+
+
+def test_no_service_sends_reviews_to_who_issues_certificates() -> None:
+    objects = rendered()
+    wanted = objects["Service/vestibule"]["spec"]["selector"]
+    labels = objects["Deployment/vestibule-certificates"]["spec"]["template"]["metadata"]["labels"]
+
+    assert not wanted.items() <= labels.items()
 
 
 def test_every_namespaced_object_lives_in_our_namespace() -> None:
@@ -226,7 +271,7 @@ def test_probes_use_the_plain_port_which_answers_before_there_is_a_certificate()
 
 def test_how_long_our_own_certificates_live_reaches_the_process() -> None:
     made = rendered(selfCertificate={"leafLife": "24h", "overlap": "5m"})
-    settings = next(thing for name, thing in made.items() if name.startswith("ConfigMap/"))
+    settings = made["ConfigMap/vestibule-settings"]
     text = next(iter(settings["data"].values()))
     found = json.loads(text)["selfCertificate"]
 

@@ -287,13 +287,14 @@ def test_initdata_that_may_not_be_read_hits_only_who_needs_it() -> None:
 
 
 def test_our_own_certificate_is_trusted_by_every_registration_by_name() -> None:
-    rules = named(printed(), "ClusterRole", "vestibule")["rules"]
+    rules = named(printed(), "ClusterRole", "vestibule-certificates")["rules"]
 
     assert [
         (one["resources"], one["resourceNames"], one["verbs"]) for one in rules if "resourceNames" in one
     ] == [
-        (["mutatingwebhookconfigurations"], ["vestibule", NAME], ["get", "patch"]),
-        (["validatingwebhookconfigurations"], ["vestibule"], ["get", "patch"]),
+        (["mutatingwebhookconfigurations"], ["vestibule", NAME], ["create", "get", "patch"]),
+        (["validatingwebhookconfigurations"], ["vestibule"], ["create", "get", "patch"]),
+        (["clusterroles"], ["vestibule"], ["get"]),
     ]
     assert [one["kind"] for one in printed(kata(INJECT)) if one["kind"].endswith("WebhookConfiguration")] == [
         "MutatingWebhookConfiguration",

@@ -40,6 +40,7 @@
       "certManager" (eq $mode "cert-manager")
       "serviceCa" (eq $mode "service-ca")
       "ownSecret" (eq $mode "secret")
+      "ownCertificate" (eq $mode "self")
       "caBundle" $values.certificate.caBundle
       "failurePolicy" $values.webhook.failurePolicy
       "reinvocationPolicy" $values.webhook.reinvocationPolicy
@@ -61,7 +62,7 @@
       "aroKinds" $values.operator.aroKinds
       "evictions" $values.operator.evictions
       "hostedNamespaces" $values.operator.hostedNamespaces
-      "hostedEverywhere" (and $values.operator.hosted (empty $values.operator.hostedNamespaces))
+      "hostedEverywhere" (and $values.operator.hosted $values.operator.hostedAllNamespaces)
       "policies" (semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version)
 -}}
 {{- toJson $context -}}
@@ -148,4 +149,80 @@ the values add. The release's namespace, kube-system and kube-node-lease are alw
 {{- $conditions = append $conditions (dict "name" "not-on-the-host-network" "expression" "!has(object.spec.hostNetwork) || !object.spec.hostNetwork") -}}
 {{- end -}}
 {{- toJson $conditions -}}
+{{- end -}}
+
+{{- /* The webhook configurations of a release, as a list. */ -}}
+{{- define "vestibule.registrations" -}}
+{{- $context := . -}}
+{{- $values := $context.values -}}
+{{- $found := list -}}
+{{- $selector := include "vestibule.namespaceSelector" $context | fromJson -}}
+{{- $more := include "vestibule.matchConditions" $context | fromJsonArray -}}
+{{- range $called := list "mutating" "validating" -}}
+{{- $text := include (printf "vestibule.native.webhook.%s" $called) $context -}}
+{{- if trim $text -}}
+{{- $object := fromYaml $text -}}
+{{- if eq $called "mutating" -}}
+{{- $entry := first $object.webhooks -}}
+{{- $_ := set $entry "namespaceSelector" $selector -}}
+{{- $_ := set $entry "matchConditions" (concat (list (first $entry.matchConditions)) $more $values.webhook.matchConditions) -}}
+{{- $pods := include "vestibule.objectSelector" $context | fromJson -}}
+{{- if $pods -}}
+{{- $_ := set $entry "objectSelector" $pods -}}
+{{- else -}}
+{{- $_ := unset $entry "objectSelector" -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $object.metadata "annotations" (mergeOverwrite (deepCopy $values.webhook.annotations) (default dict $object.metadata.annotations)) -}}
+{{- $found = append $found $object -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end -}}
+
+{{- /* A value as CEL writes it; see literal in core/native/issuing. */ -}}
+{{- define "vestibule.cel" -}}
+{{- if kindIs "map" . -}}
+{{- $parts := list -}}
+{{- range $key, $value := . -}}
+{{- $parts = append $parts (printf "%s:dyn(%s)" (toJson $key) (include "vestibule.cel" $value)) -}}
+{{- end -}}
+{{- printf "{%s}" (join "," $parts) -}}
+{{- else if kindIs "slice" . -}}
+{{- $parts := list -}}
+{{- range $value := . -}}
+{{- $parts = append $parts (include "vestibule.cel" $value) -}}
+{{- end -}}
+{{- printf "[%s]" (join "," $parts) -}}
+{{- else -}}
+{{- toJson . -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* CEL that holds for an object with these webhooks, whatever their caBundle; see equal in core/native/issuing. */ -}}
+{{- define "vestibule.equal" -}}
+{{- $object := . -}}
+{{- $mutating := eq $object.kind "MutatingWebhookConfiguration" -}}
+{{- $said := list
+      (printf "request.resource.resource == '%s'" (ternary "mutatingwebhookconfigurations" "validatingwebhookconfigurations" $mutating))
+      (printf "object.metadata.name == '%s'" $object.metadata.name)
+      (printf "has(object.webhooks) && size(object.webhooks) == %d" (len $object.webhooks)) -}}
+{{- range $index, $hook := $object.webhooks -}}
+{{- $usual := dict "namespaceSelector" dict "objectSelector" dict -}}
+{{- if $mutating -}}
+{{- $_ := set $usual "reinvocationPolicy" "Never" -}}
+{{- end -}}
+{{- range $field := include "vestibule.native.certificates.fields" $object | fromJsonArray -}}
+{{- $value := "optional.none()" -}}
+{{- if hasKey $hook $field -}}
+{{- $value = printf "optional.of(%s)" (include "vestibule.cel" (get $hook $field)) -}}
+{{- else if hasKey $usual $field -}}
+{{- $value = printf "optional.of(%s)" (include "vestibule.cel" (get $usual $field)) -}}
+{{- end -}}
+{{- $said = append $said (printf "object.webhooks[%d].?%s == %s" $index $field $value) -}}
+{{- end -}}
+{{- $said = append $said (printf "!has(object.webhooks[%d].clientConfig.url)" $index) -}}
+{{- $said = append $said (printf "object.webhooks[%d].clientConfig.?service == optional.of(%s)" $index (include "vestibule.cel" $hook.clientConfig.service)) -}}
+{{- end -}}
+{{- printf "(%s)" (join " && " $said) -}}
 {{- end -}}

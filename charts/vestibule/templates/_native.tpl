@@ -92,32 +92,6 @@ rules:
       - create
       - patch
   {{- end }}
-  {{- if not (or .certManager .serviceCa .ownSecret) }}
-  -
-    apiGroups:
-      - admissionregistration.k8s.io
-    resources:
-      - mutatingwebhookconfigurations
-    resourceNames:
-      - '{{ .name }}'
-      {{- if .sandbox }}
-      - 00-{{ .name }}-sandbox
-      {{- end }}
-    verbs:
-      - get
-      - patch
-  {{- end }}
-  {{- if not (or .certManager .serviceCa .ownSecret (not .sandbox)) }}
-  - apiGroups:
-      - admissionregistration.k8s.io
-    resources:
-      - validatingwebhookconfigurations
-    resourceNames:
-      - '{{ .name }}'
-    verbs:
-      - get
-      - patch
-  {{- end }}
 {{- end -}}
 
 {{- define "vestibule.native.webhook.clusterrolebinding" -}}
@@ -150,15 +124,117 @@ metadata:
     app.kubernetes.io/name: vestibule
     app.kubernetes.io/instance: '{{ .name }}'
     app.kubernetes.io/managed-by: vestibule
+rules: []
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.webhook.certificates.serviceaccount" -}}
+{{- if not (or .certManager .serviceCa .ownSecret) }}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: '{{ .name }}-certificates'
+  namespace: '{{ .namespace }}'
+  labels:
+    app.kubernetes.io/name: vestibule
+    app.kubernetes.io/instance: '{{ .name }}'
+    app.kubernetes.io/managed-by: vestibule
+automountServiceAccountToken: false
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.webhook.certificates.clusterrole" -}}
+{{- if not (or .certManager .serviceCa .ownSecret) }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: '{{ .name }}-certificates'
+  labels:
+    app.kubernetes.io/name: vestibule
+    app.kubernetes.io/instance: '{{ .name }}'
+    app.kubernetes.io/managed-by: vestibule
+rules:
+  -
+    apiGroups:
+      - admissionregistration.k8s.io
+    resources:
+      - mutatingwebhookconfigurations
+    resourceNames:
+      - '{{ .name }}'
+      {{- if .sandbox }}
+      - 00-{{ .name }}-sandbox
+      {{- end }}
+    verbs:
+      - create
+      - get
+      - patch
+  {{- if .sandbox }}
+  - apiGroups:
+      - admissionregistration.k8s.io
+    resources:
+      - validatingwebhookconfigurations
+    resourceNames:
+      - '{{ .name }}'
+    verbs:
+      - create
+      - get
+      - patch
+  {{- end }}
+  - apiGroups:
+      - rbac.authorization.k8s.io
+    resources:
+      - clusterroles
+    resourceNames:
+      - '{{ .name }}'
+    verbs:
+      - get
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.webhook.certificates.clusterrolebinding" -}}
+{{- if not (or .certManager .serviceCa .ownSecret) }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: '{{ .name }}-certificates'
+  labels:
+    app.kubernetes.io/name: vestibule
+    app.kubernetes.io/instance: '{{ .name }}'
+    app.kubernetes.io/managed-by: vestibule
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: '{{ .name }}-certificates'
+subjects:
+  - kind: ServiceAccount
+    name: '{{ .name }}-certificates'
+    namespace: '{{ .namespace }}'
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.webhook.certificates.role" -}}
+{{- if not (or .certManager .serviceCa .ownSecret) }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: '{{ .name }}-certificates'
+  namespace: '{{ .namespace }}'
+  labels:
+    app.kubernetes.io/name: vestibule
+    app.kubernetes.io/instance: '{{ .name }}'
+    app.kubernetes.io/managed-by: vestibule
 rules:
   - apiGroups:
       - ''
     resources:
       - secrets
     resourceNames:
+      - '{{ .name }}-authority'
       - '{{ .name }}-tls'
     verbs:
+      - create
       - get
+      - patch
       - update
   - apiGroups:
       - coordination.k8s.io
@@ -167,17 +243,19 @@ rules:
     resourceNames:
       - '{{ .name }}'
     verbs:
+      - create
       - get
+      - patch
       - update
 {{- end }}
 {{- end -}}
 
-{{- define "vestibule.native.webhook.rolebinding" -}}
+{{- define "vestibule.native.webhook.certificates.rolebinding" -}}
 {{- if not (or .certManager .serviceCa .ownSecret) }}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
-  name: '{{ .name }}'
+  name: '{{ .name }}-certificates'
   namespace: '{{ .namespace }}'
   labels:
     app.kubernetes.io/name: vestibule
@@ -186,11 +264,231 @@ metadata:
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
-  name: '{{ .name }}'
+  name: '{{ .name }}-certificates'
 subjects:
   - kind: ServiceAccount
-    name: '{{ .name }}'
+    name: '{{ .name }}-certificates'
     namespace: '{{ .namespace }}'
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.webhook.certificates.policy" -}}
+{{- if not (or .certManager .serviceCa .ownSecret) }}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: '{{ .name }}-certificates'
+  labels:
+    app.kubernetes.io/name: vestibule
+    app.kubernetes.io/instance: '{{ .name }}'
+    app.kubernetes.io/managed-by: vestibule
+spec:
+  failurePolicy: Fail
+  matchConditions:
+    - name: the-issuer
+      expression: request.userInfo.username == 'system:serviceaccount:{{ .namespace }}:{{ .name }}-certificates'
+  matchConstraints:
+    matchPolicy: Equivalent
+    resourceRules:
+      - apiGroups:
+          - admissionregistration.k8s.io
+        apiVersions:
+          - v1
+        operations:
+          - CREATE
+          - UPDATE
+          - DELETE
+        resources:
+          - mutatingwebhookconfigurations
+          - validatingwebhookconfigurations
+        scope: Cluster
+  validations:
+    - expression: request.operation != 'DELETE'
+      message: who issues certificates deletes no webhook configuration
+      reason: Forbidden
+    - expression: request.operation != 'UPDATE' || (has(object.webhooks) && has(oldObject.webhooks) && object.webhooks.map(h, h.name) == oldObject.webhooks.map(o, o.name) && object.webhooks.all(h, oldObject.webhooks.exists(o, o.name == h.name && h.clientConfig.?service == o.clientConfig.?service && h.clientConfig.?url == o.clientConfig.?url && h.?admissionReviewVersions == o.?admissionReviewVersions && h.?failurePolicy == o.?failurePolicy && h.?matchConditions == o.?matchConditions && h.?matchPolicy == o.?matchPolicy && h.?name == o.?name && h.?namespaceSelector == o.?namespaceSelector && h.?objectSelector == o.?objectSelector && h.?reinvocationPolicy == o.?reinvocationPolicy && h.?rules == o.?rules && h.?sideEffects == o.?sideEffects && h.?timeoutSeconds == o.?timeoutSeconds)) && object.metadata.?annotations == oldObject.metadata.?annotations && object.metadata.?finalizers == oldObject.metadata.?finalizers && object.metadata.?labels == oldObject.metadata.?labels && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences)
+      message: who issues certificates changes the caBundle of a webhook configuration and nothing else
+      reason: Forbidden
+    - expression: request.operation != 'CREATE' || !has(object.metadata.finalizers) && object.metadata.?ownerReferences.orValue([]).all(r, r.kind == 'ClusterRole' && r.name == '{{ .name }}') && (
+      message: who issues certificates creates a webhook configuration as it was rendered and no other
+      reason: Forbidden
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.webhook.certificates.policybinding" -}}
+{{- if not (or .certManager .serviceCa .ownSecret) }}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: '{{ .name }}-certificates'
+  labels:
+    app.kubernetes.io/name: vestibule
+    app.kubernetes.io/instance: '{{ .name }}'
+    app.kubernetes.io/managed-by: vestibule
+spec:
+  policyName: '{{ .name }}-certificates'
+  validationActions:
+    - Deny
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.webhook.certificates.networkpolicy" -}}
+{{- if not (or .certManager .serviceCa .ownSecret) }}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: '{{ .name }}-certificates'
+  namespace: '{{ .namespace }}'
+  labels:
+    app.kubernetes.io/name: vestibule
+    app.kubernetes.io/instance: '{{ .name }}'
+    app.kubernetes.io/managed-by: vestibule
+spec:
+  podSelector:
+    matchLabels:
+      app.kubernetes.io/name: vestibule-certificates
+      app.kubernetes.io/instance: '{{ .name }}'
+  policyTypes:
+    - Ingress
+    - Egress
+  ingress:
+    - ports:
+        - protocol: TCP
+          port: metrics
+  egress:
+    - ports:
+        - protocol: UDP
+          port: 53
+        - protocol: TCP
+          port: 53
+    - ports:
+        - protocol: TCP
+          port: 443
+        - protocol: TCP
+          port: 6443
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.webhook.certificates.deployment" -}}
+{{- if not (or .certManager .serviceCa .ownSecret) }}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: '{{ .name }}-certificates'
+  namespace: '{{ .namespace }}'
+  labels:
+    app.kubernetes.io/name: vestibule
+    app.kubernetes.io/instance: '{{ .name }}'
+    app.kubernetes.io/managed-by: vestibule
+spec:
+  replicas: 1
+  selector:
+    matchLabels:
+      app.kubernetes.io/name: vestibule-certificates
+      app.kubernetes.io/instance: '{{ .name }}'
+  template:
+    metadata:
+      labels:
+        app.kubernetes.io/name: vestibule-certificates
+        app.kubernetes.io/instance: '{{ .name }}'
+    spec:
+      automountServiceAccountToken: false
+      containers:
+        - name: certificates
+          image: '{{ .image }}'
+          args:
+            - certificates
+            - --settings=/etc/vestibule/settings.json
+            - --registrations=/etc/certificates/registrations.json
+            - --metrics-addr=0.0.0.0:8080
+          env:
+            - name: POD_NAMESPACE
+              valueFrom:
+                fieldRef:
+                  fieldPath: metadata.namespace
+          ports:
+            - name: metrics
+              containerPort: 8080
+              protocol: TCP
+          livenessProbe:
+            httpGet:
+              path: /healthz
+              scheme: HTTP
+              port: metrics
+            periodSeconds: 10
+          readinessProbe:
+            httpGet:
+              path: /readyz
+              scheme: HTTP
+              port: metrics
+            periodSeconds: 5
+          resources:
+            requests:
+              cpu: 10m
+              memory: 64Mi
+            limits:
+              memory: 128Mi
+          securityContext:
+            allowPrivilegeEscalation: false
+            capabilities:
+              drop:
+                - ALL
+            readOnlyRootFilesystem: true
+          volumeMounts:
+            - name: settings
+              mountPath: /etc/vestibule
+              readOnly: true
+            - name: registrations
+              mountPath: /etc/certificates
+              readOnly: true
+            - name: token
+              mountPath: /var/run/secrets/kubernetes.io/serviceaccount
+              readOnly: true
+      securityContext:
+        runAsGroup: 65532
+        runAsNonRoot: true
+        runAsUser: 65532
+        seccompProfile:
+          type: RuntimeDefault
+      serviceAccountName: '{{ .name }}-certificates'
+      terminationGracePeriodSeconds: 10
+      volumes:
+        - name: settings
+          configMap:
+            name: '{{ .name }}-settings'
+        - name: registrations
+          configMap:
+            name: '{{ .name }}-certificates'
+        - name: token
+          projected:
+            sources:
+              - serviceAccountToken:
+                  path: token
+                  expirationSeconds: 3600
+              - configMap:
+                  name: kube-root-ca.crt
+                  items:
+                    - key: ca.crt
+                      path: ca.crt
+              - downwardAPI:
+                  items:
+                    - path: namespace
+                      fieldRef:
+                        fieldPath: metadata.namespace
+{{- end }}
+{{- end -}}
+
+{{- define "vestibule.native.webhook.authority" -}}
+{{- if not (or .certManager .serviceCa .ownSecret) }}
+apiVersion: v1
+kind: Secret
+metadata:
+  name: '{{ .name }}-authority'
+  namespace: '{{ .namespace }}'
+  labels:
+    app.kubernetes.io/name: vestibule
+    app.kubernetes.io/instance: '{{ .name }}'
+    app.kubernetes.io/managed-by: vestibule
 {{- end }}
 {{- end -}}
 
@@ -419,11 +717,9 @@ spec:
             - name: settings
               mountPath: /etc/vestibule
               readOnly: true
-            {{- if or .certManager .serviceCa .ownSecret }}
             - name: tls
               mountPath: /tls
               readOnly: true
-            {{- end }}
             - name: token
               mountPath: /var/run/secrets/kubernetes.io/serviceaccount
               readOnly: true
@@ -458,12 +754,18 @@ spec:
         - name: settings
           configMap:
             name: '{{ .name }}-settings'
-        {{- if or .certManager .serviceCa .ownSecret }}
-        - name: tls
+        -
+          name: tls
           secret:
             secretName: '{{ .name }}-tls'
             defaultMode: 288
-        {{- end }}
+            {{- if not (or .certManager .serviceCa .ownSecret) }}
+            items:
+              - key: tls.crt
+                path: tls.crt
+              - key: tls.key
+                path: tls.key
+            {{- end }}
         - name: token
           projected:
             sources:
@@ -840,6 +1142,10 @@ secret: '{{ .name }}-tls'
 validatingConfiguration: '{{ .name }}'
 {{- end }}
 webhookConfiguration: '{{ .name }}'
+{{- end -}}
+
+{{- define "vestibule.native.certificates.fields" -}}
+["admissionReviewVersions", "failurePolicy", "matchConditions", "matchPolicy", "name", "namespaceSelector", "objectSelector", "reinvocationPolicy", "rules", "sideEffects", "timeoutSeconds"]
 {{- end -}}
 
 {{- define "vestibule.native.webhook.crds" -}}
@@ -1334,6 +1640,9 @@ spec:
             - --metrics-addr=0.0.0.0:8080
             {{- if or .hostedNamespaces .hostedEverywhere }}
             - --hosted
+            {{- end }}
+            {{- if .hostedEverywhere }}
+            - --hosted-all-namespaces
             {{- end }}
             {{- if .hostedNamespaces }}
             {{- range .hostedNamespaces }}
@@ -1937,6 +2246,7 @@ subjects:
     "finalCheck": "off",
     "guard": true,
     "hosted": false,
+    "hostedAllNamespaces": false,
     "hostedNamespaces": [],
     "image": "vestibule:latest",
     "memory": "128Mi",

@@ -139,6 +139,12 @@ once. Values that the schema can check are checked there. */ -}}
 {{- if and .operator.aroKinds (not .operator.aro) -}}
   {{- $problems = append $problems "operator.aroKinds is for operator.aro, and that is false" -}}
 {{- end -}}
+{{- if and .operator.hosted (not .operator.hostedNamespaces) (not .operator.hostedAllNamespaces) -}}
+  {{- $problems = append $problems "operator.hostedNamespaces is empty, want the namespaces of control planes with operator.hosted, or operator.hostedAllNamespaces" -}}
+{{- end -}}
+{{- if and .operator.hostedAllNamespaces (or (not .operator.hosted) .operator.hostedNamespaces) -}}
+  {{- $problems = append $problems "operator.hostedAllNamespaces is true, want false without operator.hosted, or with operator.hostedNamespaces" -}}
+{{- end -}}
 {{- range $field := list "hosted" "aro" "evictions" -}}
   {{- if and (get $.operator $field) (not $.operator.enabled) -}}
     {{- $problems = append $problems (printf "operator.%s is for operator.enabled, and that is false" $field) -}}

@@ -19,6 +19,7 @@ EXIT_REFUSED: Final = 3
 
 _COMMANDS: Final = {
     "webhook": "Serve admission reviews over HTTPS.",
+    "certificates": "Issue the certificate of the webhook and keep it trusted.",
     "operator": "Install the webhook that objects ask for, and keep it.",
     "inject": "Give the pods in manifests their identity, offline.",
     "explain": "Say what a pod gets, from which annotation on which object, and why not.",

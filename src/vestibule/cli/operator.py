@@ -76,7 +76,12 @@ One object asks for the webhook:
     "hosted_namespaces",
     multiple=True,
     metavar="NAME",
-    help="With --hosted: only in this namespace; can be given several times.",
+    help="With --hosted: in this namespace; can be given several times.",
+)
+@click.option(
+    "--hosted-all-namespaces",
+    is_flag=True,
+    help="With --hosted: in every namespace, which needs the right to every Secret.",
 )
 @click.option("--aro", is_flag=True, help="Look after ARO HCP clusters (AROCluster and its kin), too.")
 @click.option(
@@ -112,6 +117,11 @@ One object asks for the webhook:
     help="With --aro: the Azure of all vaults, in the place of what the objects name.",
 )
 @click.option(
+    "--allow-loopback",
+    is_flag=True,
+    help="For tests on one machine: call clusters that objects name at loopback addresses, too.",
+)
+@click.option(
     "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Objects looked at at once."
 )
 @click.option(
@@ -140,17 +150,23 @@ def command(
     metrics_addr: str,
     hosted: bool,
     hosted_namespaces: tuple[str, ...],
+    hosted_all_namespaces: bool,
     aro: bool,
     aro_watch_filter: str,
     aro_webhook: str,
     aro_webhook_addr: str,
     aro_kinds: tuple[str, ...],
     azure_cloud: str,
+    allow_loopback: bool,
     workers: int,
     resync: float,
     log_level: str,
 ) -> None:
     """Install the webhook that objects ask for, and keep it, until SIGTERM."""
+    if hosted and bool(hosted_namespaces) == hosted_all_namespaces:
+        raise click.UsageError("--hosted wants one of --hosted-namespace and --hosted-all-namespaces")
+    if not hosted and (hosted_namespaces or hosted_all_namespaces):
+        raise click.UsageError("--hosted-namespace and --hosted-all-namespaces are for --hosted")
     client = live.client(kubeconfig, context)
     from vestibule.apps.operator import app
 
@@ -173,6 +189,7 @@ def command(
         aro_webhook_addr=aro_webhook_addr,
         aro_kinds=aro_kinds,
         azure_cloud=azure_cloud,
+        loopback=allow_loopback,
     )
     app.run(app.App(client, wanted), log_level, ready=_announce)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,7 +102,7 @@ def command(
             directory.load()
             webhook = app.App(settings(), directory)
         else:
-            webhook = _live(settings, over, kubeconfig, context, Path(scratch))
+            webhook = _live(settings, kubeconfig, context)
         if meaning is not None:
             logs.configure(webhook.log_level)
             standin.tell(meaning)
@@ -114,27 +113,14 @@ def _path(text: str) -> Path | None:
     return Path(text) if text else None
 
 
-def _live(
-    watched: Callable[[], Watched],
-    over: dict[str, Any],
-    kubeconfig: Path | None,
-    context: str | None,
-    scratch: Path,
-) -> App:
-    """The process over a live cluster, with a certificate of its own where the settings ask for one."""
+def _live(watched: Callable[[], Watched], kubeconfig: Path | None, context: str | None) -> App:
+    """The process over a live cluster."""
     settings = watched().settings
     made = live.client(kubeconfig, context)
     from vestibule.adapters.cluster.live import LiveCluster
     from vestibule.apps.webhook import app
 
-    cluster = LiveCluster(made, forgiving=settings.on_forbidden == "pass-over")
-    if not settings.self_certificate.secret:
-        return app.App(watched(), cluster)
-    from vestibule.apps.webhook import selfcert
-
-    over["serving"] |= {"tlsCert": str(scratch / "tls.crt"), "tlsKey": str(scratch / "tls.key")}
-    identity = f"{os.environ.get('HOSTNAME') or 'vestibule'}-{uuid.uuid4()}"
-    return app.App(watched(), cluster, selfcert.keeper(made, settings, scratch, identity))
+    return app.App(watched(), LiveCluster(made, forgiving=settings.on_forbidden == "pass-over"))
 
 
 def _throw_away(directory: Path) -> dict[str, str]:

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from vestibule import errors
+from vestibule.adapters.cluster.guard import Guard
 
 _TOKEN_LOOK_SECONDS: Final = 10.0
 """Between two looks at a token file; the kubelet replaces tokens at four fifths of their life."""
@@ -188,6 +189,8 @@ class Access(NamedTuple):
     """The name its certificate must carry, where that is not the host's."""
     namespace: str = "default"
     proxy: str | None = None
+    guard: Guard | None = None
+    """For clusters that a tenant names: judges what is dialled. Their answers are limited in size, too."""
 
 
 _MOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")

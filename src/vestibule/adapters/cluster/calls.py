@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from vestibule import errors
 from vestibule.core.kinds.gvk import Kind
 
 PAGE: Final = 500
@@ -44,10 +45,19 @@ class Scope(NamedTuple):
 EVERYWHERE: Final = Scope()
 
 
+def _segment(kind: Kind, text: str) -> str:
+    """A name as one segment of a path; raises InvalidInput for one that an API server would read as several,
+    because it splits the path after decoding it."""
+    if text in (".", "..") or not text.isprintable() or "/" in text or "%" in text:
+        wrong = f"{text[:80]!r} is no name of an object, want one without '/' and '%'"
+        raise errors.InvalidInput(errors.Problem(kind.kind, "name", wrong))
+    return quote(text, safe="")
+
+
 def _path(kind: Kind, namespace: str, name: str = "", sub: str = "", /, **query: str | int) -> str:
     root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
-    where = f"/namespaces/{quote(namespace, safe='')}" if kind.namespaced and namespace else ""
-    what = f"/{quote(name, safe='')}" if name else ""
+    where = f"/namespaces/{_segment(kind, namespace)}" if kind.namespaced and namespace else ""
+    what = f"/{_segment(kind, name)}" if name else ""
     what += f"/{sub}" if sub else ""
     asked = f"?{urlencode(query)}" if query else ""
     return f"{root}{where}/{kind.plural}{what}{asked}"

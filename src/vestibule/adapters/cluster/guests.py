@@ -3,17 +3,16 @@ stays the same, and impatient, because a guest may be gone."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from vestibule.adapters.cluster import kubeconfig
-from vestibule.adapters.cluster.access import Access
+from vestibule import errors
+from vestibule.adapters.cluster import stored
 from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.guard import Guard
+from vestibule.core.kinds import storedkubeconfig
+from vestibule.errors import Problem
 
 _TIMEOUT: Final = 5.0
 """Seconds for one call; a healthy API server needs milliseconds."""
@@ -23,57 +22,70 @@ _IDLE: Final = 2.0
 connection over TLS holds a quarter of a MiB."""
 
 
-def access(text: str, server: str = "") -> Access:
-    """The access that a kubeconfig in a text stands for; raises InvalidSettings. ``server`` replaces the
-    address that is written there."""
-    with tempfile.TemporaryDirectory(prefix="vestibule-guest-") as folder:
-        file = Path(folder) / "kubeconfig"
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as opened:
-            opened.write(text)
-        found = kubeconfig.load([file])
-    return found._replace(server=server) if server else found
+class Kubeconfig(NamedTuple):
+    """A kubeconfig and where it was read."""
+
+    place: str
+    """Object and key, for messages."""
+    text: str
+    server: str = ""
+    """Replaces the address that is written in it; only where its authority stands in it, too, or whoever
+    names the address would get the credential."""
 
 
-def authority(text: str) -> str:
-    """PEM of the authority that a kubeconfig trusts, where it holds it; empty when it does not."""
-    import yaml  # noqa: PLC0415 - only who has guests pays for it
+class Known(NamedTuple):
+    """A cluster that can be called."""
 
-    try:
-        whole = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
-        named = {one["name"]: one["context"] for one in whole["contexts"]}
-        clusters = {one["name"]: one["cluster"] for one in whole["clusters"]}
-        cluster = clusters[named[whole["current-context"]]["cluster"]]
-        return base64.b64decode(cluster["certificate-authority-data"], validate=True).decode()
-    except (yaml.YAMLError, KeyError, TypeError, ValueError):
-        return ""
+    client: Client
+    authority: str
+    """PEM of the authority that its kubeconfig trusts; empty: those of the system."""
 
 
 class Guests:
     """The clients, by key."""
 
-    def __init__(self, ending: Callable[[str], None] = lambda key: None) -> None:
-        """``ending`` is told before a client is closed, so that nobody goes on using it."""
+    def __init__(self, ending: Callable[[str], None] = lambda key: None, guard: Guard | None = None) -> None:
+        """``ending`` is told before a client is closed, so that nobody goes on using it; ``guard`` judges
+        what is dialled, and is never left out."""
         self._ending = ending
-        self._clients: dict[str, tuple[str, Client]] = {}
+        self.guard = guard or Guard()
+        self._clients: dict[str, tuple[str, Known]] = {}
 
-    async def client(self, key: str, text: str, server: str = "") -> Client:
-        """The client of a guest; a new one when its kubeconfig has changed. Raises InvalidSettings."""
-        digest = hashlib.sha256(f"{server}\n{text}".encode()).hexdigest()
-        known = self._clients.get(key)
-        if known is not None and known[0] == digest:
-            return known[1]
-        made = Client(access(text, server), timeout=_TIMEOUT, connections=_CONNECTIONS, idle=_IDLE)
+    async def known(self, key: str, given: Kubeconfig) -> Known:
+        """The cluster; a new client when its kubeconfig has changed. Raises InvalidInput with every problem,
+        and closes the client of the kubeconfig before."""
+        digest = hashlib.sha256(f"{given.server}\n{given.text}".encode()).hexdigest()
+        before = self._clients.get(key)
+        if before is not None and before[0] == digest:
+            return before[1]
         await self.forget(key)
+        made = self._made(given)
         self._clients[key] = (digest, made)
         return made
+
+    def _made(self, given: Kubeconfig) -> Known:
+        found = stored.parse(given.text, given.place)
+        if given.server:
+            wrong = storedkubeconfig.server_problem(given.server)
+            if not wrong and not found.authority:
+                wrong = f"is set, and {given.place} has no certificate-authority-data, want it there"
+            if wrong:
+                raise errors.InvalidInput(Problem("", "spec.server", wrong))
+            found = found._replace(server=given.server.rstrip("/"))
+        access = stored.access(found, given.place, self.guard)
+        client = Client(access, timeout=_TIMEOUT, connections=_CONNECTIONS, idle=_IDLE)
+        return Known(client, found.authority)
+
+    async def client(self, key: str, given: Kubeconfig) -> Client:
+        """Its client alone; raises as above."""
+        return (await self.known(key, given)).client
 
     async def forget(self, key: str) -> None:
         """Close a client that is not needed any more."""
         known = self._clients.pop(key, None)
         if known is not None:
             self._ending(key)
-            await known[1].close()
+            await known[1].client.close()
 
     async def close(self) -> None:
         """Close all."""

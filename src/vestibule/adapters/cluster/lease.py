@@ -99,7 +99,11 @@ class Elector:
         """Whether the lease is ours after this; raises what the client raises."""
         answer = await self._client.send(calls.get(LEASE, self._namespace, self._name))
         if answer.status == 404:
-            return await self._write(calls.create(LEASE, self._lease({}, transitions=0)))
+            # by apply, which may be granted by name; under a name of our own, so that of two candidates one
+            # meets a conflict
+            made = self._lease({}, transitions=0)
+            call = calls.apply(LEASE, made, field_manager=self._identity[:128], force=False)
+            return await self._write(call)
         if answer.status != 200:
             client.raise_for(answer, f"reading lease {self._name}")
         lease: dict[str, Any] = msgspec.json.decode(answer.body)

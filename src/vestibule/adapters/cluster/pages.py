@@ -17,6 +17,8 @@ from vestibule.core.kinds.gvk import Kind
 Object = dict[str, Any]
 _TRIES: Final = 3
 """Times a list is begun again when its place was forgotten by the server meanwhile."""
+_GUARDED: Final = 32 * 1024 * 1024
+"""Bytes of a whole list of a cluster that a tenant names: it could send pages for ever."""
 _WIRE = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -28,7 +30,7 @@ async def pages(
     A list that takes so long that the server forgets its place goes on from where the server now is; objects
     may then come twice. Raises Forbidden, Unavailable.
     """
-    token, tries = "", 0
+    token, tries, taken = "", 0, 0
     while True:
         answer = await asked.send(_call(kind, namespace, size, token, selector))
         if answer.status == 404:
@@ -38,6 +40,9 @@ async def pages(
             continue
         if answer.status != 200:
             client.raise_for(answer, f"listing {kind}")
+        taken += len(answer.body)
+        if asked.access.guard is not None and taken > _GUARDED:
+            raise errors.Unavailable(f"listing {kind}: the list is larger than we take")
         document = _decoded(answer.body, str(kind))
         yield _items(document, kind)
         token = (document.get("metadata") or {}).get("continue") or ""

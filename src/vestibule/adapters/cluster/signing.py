@@ -50,6 +50,7 @@ async def document(access: Access, path: str) -> Reading:
         options["server_hostname"] = access.server_name
     if access.proxy:
         options["proxy"] = access.proxy
+    options["follow"] = False
     return await fetch.get(access.server + path, access.tls, headers=headers, plain=True, **options)
 
 

@@ -38,11 +38,13 @@ async def get(
     now: Callable[[], float] = time.time,
     plain: bool = False,
     proxies: bool = False,
+    follow: bool = True,
     **options: Any,
 ) -> Reading:
     """The document, or why there is none. ``plain`` allows http for the first address (an API server behind
-    a local proxy); ``proxies`` asks the environment for one, and never for credentials; ``options`` go to the
-    request (``proxy``, ``server_hostname``)."""
+    a local proxy); ``proxies`` asks the environment for one, and never for credentials; ``follow`` is off
+    where a credential is sent, or whoever answers could send it on; ``options`` go to the request (``proxy``,
+    ``server_hostname``)."""
     hops: list[str] = []
     here = url
     try:
@@ -62,7 +64,7 @@ async def get(
                 # what is encoded already stays as it is
                 request = session.get(URL(here, encoded=True), allow_redirects=False, **options)
                 async with request as response:
-                    if 300 <= response.status < 400 and "Location" in response.headers:
+                    if follow and 300 <= response.status < 400 and "Location" in response.headers:
                         here = urljoin(here, response.headers["Location"])
                         hops.append(here)
                         if len(hops) > _REDIRECTS:

@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 
 import aiohttp
 
+from vestibule.adapters.cluster.guard import Guard
+
 _SECONDS: Final = 4.0
 _LARGEST: Final = 1024 * 1024
 
@@ -34,8 +36,10 @@ async def post(
     body: bytes,
     *,
     seconds: float = _SECONDS,
+    guard: Guard | None = None,
 ) -> Posted:
-    """The answer, or why there is none."""
+    """The answer, or why there is none. ``guard`` judges what is dialled, for addresses that a tenant
+    wrote."""
     try:
         tls = ssl.create_default_context(cadata="\n".join(authorities) or None)
     except ssl.SSLError as failure:
@@ -47,7 +51,13 @@ async def post(
     try:
         async with (
             asyncio.timeout(seconds),
-            aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls, force_close=True)) as session,
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    ssl=tls, force_close=True, socket_factory=guard.socket if guard is not None else None
+                ),
+                auto_decompress=False,
+                trust_env=False,
+            ) as session,
             session.post(
                 f"https://{shown}:{port}{path}",
                 data=body,

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from vestibule import errors
 from vestibule.adapters import openfiles
 from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.guard import Guard
 from vestibule.adapters.cluster.lease import Elector
 from vestibule.adapters.observe import logs
 from vestibule.adapters.observe.clusters import Clusters
@@ -67,7 +68,7 @@ class Options(NamedTuple):
     hosted: bool = False
     """Whether HostedWebhooks are looked after."""
     hosted_namespaces: tuple[str, ...] = ()
-    """Where; empty: everywhere."""
+    """Where; empty: everywhere, which the command line asks for by name."""
     aro: bool = False
     """Whether ARO HCP clusters are looked after."""
     aro_filter: str = ""
@@ -78,6 +79,8 @@ class Options(NamedTuple):
     """Where we listen for that."""
     aro_kinds: tuple[str, ...] = ()
     """Kinds that they may embed besides those that they are made of, ``GROUP/KIND/PLURAL``."""
+    loopback: bool = False
+    """Whether clusters that objects name may be at loopback addresses: for tests on one machine."""
     azure_cloud: str = ""
     """A file that describes another Azure than those that objects name."""
 
@@ -268,6 +271,7 @@ class App:
             namespace=options.namespace,
             permitted=self._permitted,
             checked=lambda: self._doorway.deletions_checked if self._doorway is not None else None,
+            guard=Guard(loopback=options.loopback),
         )
 
     def _hosted(self, applier: Applier, events: Events) -> hosted.Wired:
@@ -288,6 +292,7 @@ class App:
                 options.hosted_namespaces,
                 options.workers,
                 options.resync,
+                Guard(loopback=options.loopback),
             )
         )
 

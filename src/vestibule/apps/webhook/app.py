@@ -72,16 +72,6 @@ class Cluster(Reader, WatchedCache, Writer, Objects, Protocol):
         ...
 
 
-class Keeper(Protocol):
-    """Who sees to it that there is a certificate, where that is our own affair."""
-
-    first: asyncio.Event
-
-    async def run(self) -> None:
-        """Keep it, for ever."""
-        ...
-
-
 class Observed:
     """Passes every answer to the metrics, the audit log and, where it is switched on, the collector."""
 
@@ -112,12 +102,10 @@ class App:
         self,
         settings: Watched,
         cluster: Cluster,
-        keeper: Keeper | None = None,
     ) -> None:
         self._watched = settings
         self._policies = Policies(self._watched, Supplements(cluster))
         self._cluster = cluster
-        self._keeper = keeper
         self._metrics = Metrics()
         serving = self._watched.settings.serving
         self._serving = serving
@@ -234,8 +222,6 @@ class App:
             asyncio.create_task(self._cluster.run(_LOOK_SECONDS), name="cluster"),
             asyncio.create_task(self._watch_settings(), name="settings"),
         ]
-        if self._keeper is not None:
-            tasks.append(asyncio.create_task(self._keeper.run(), name="certificate keeper"))
         serve = asyncio.create_task(self._serve(ready), name="serve")
         try:
             await self._until_stopped(stop, [*tasks, serve])
@@ -243,9 +229,7 @@ class App:
             await self._leave([*tasks, serve])
 
     async def _serve(self, ready: Callable[[App], None] | None) -> None:
-        """Listen as soon as there is a certificate, then watch it, for ever."""
-        if self._keeper is not None:
-            await self._keeper.first.wait()
+        """Load the certificate, listen, then watch it, for ever."""
         self._certificate.load()
         await self.server.start([_address(self._serving.addr)])
         if ready is not None:

@@ -10,13 +10,15 @@ import base64
 import binascii
 import datetime
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from vestibule import errors
 from vestibule.core.aro import embedded, names, ownership, subject
 from vestibule.core.aro.embedded import Object
 from vestibule.core.aro.world import Change, Ref, World
-from vestibule.core.kinds import conditions
+from vestibule.core.kinds import conditions, storedkubeconfig
 from vestibule.core.kinds.conditions import Condition
+from vestibule.core.kinds.storedkubeconfig import Stored
 from vestibule.core.pki import authority
 
 KEY: Final = "value"
@@ -96,10 +98,11 @@ def keep(obj: Object, hcp: Object, live: Object | None, cluster: str, world: Wor
         parsed = world.parsed(raw)
     except ValueError as error:
         return Kept(there=False, problem=f"Secret {source.secret}, key {source.key}: {error}")
-    entry = _current(parsed)
-    if entry is None:
-        problem = f"Secret {source.secret}, key {source.key}: no kubeconfig with a current cluster"
-        return Kept(there=False, problem=problem)
+    try:
+        stored = storedkubeconfig.read(parsed, f"Secret {source.secret}, key {source.key}")
+    except errors.InvalidInput as error:
+        # it is not copied either: whoever uses the copy may do what we refuse
+        return Kept(there=False, problem=str(error))
     secrets: list[Object] = []
     changes: list[Change] = []
     if source == goal:
@@ -110,16 +113,16 @@ def keep(obj: Object, hcp: Object, live: Object | None, cluster: str, world: Wor
             text = _foreign(goal.secret)
             return Kept(there=False, problem=text, foreign=(text,))
         secrets.append(_copied(obj, goal, raw, cluster, before, world))
-    trusted = entry.get("certificate-authority-data")
     foreign: tuple[str, ...] = ()
-    if isinstance(trusted, str) and trusted:
+    if stored.authority:
+        trusted = base64.b64encode(stored.authority.encode()).decode()
         name = f"{cluster}-ca"
         before = _secret(obj, name, world)
         if before is None or ownership.controlled(obj, before):
             secrets.append(_authority(obj, name, cluster, trusted, before))
         else:
             foreign = (_foreign(name),)
-    dates = _certificate(parsed)
+    dates = _certificate(stored)
     condition, asking, soon = _ending(dates, live, world)
     return Kept(
         there=True,
@@ -145,13 +148,10 @@ def _foreign(name: str) -> str:
     return f"Secret {name} exists and was not created for this AROControlPlane: it is not overwritten"
 
 
-def _certificate(parsed: Mapping[str, Any]) -> authority.Dates | None:
+def _certificate(stored: Stored) -> authority.Dates | None:
     """When the client certificate of the current user counts."""
-    context = _named(parsed.get("contexts"), parsed.get("current-context"), "context") or {}
-    user = _named(parsed.get("users"), context.get("user"), "user") or {}
     try:
-        text = base64.b64decode(str(user.get("client-certificate-data") or ""), validate=True)
-        return authority.dates(text.decode())
+        return authority.dates(stored.certificate)
     except ValueError:
         return None
 
@@ -197,31 +197,6 @@ def _data(secret: Object | None, key: str) -> bytes:
         return base64.b64decode(str(text.get(key) or ""), validate=True)
     except binascii.Error:
         return b""
-
-
-def _current(parsed: Any) -> Mapping[str, Any] | None:
-    """The cluster of the current context."""
-    if not isinstance(parsed, Mapping):
-        return None
-    context = _named(parsed.get("contexts"), parsed.get("current-context"), "context")
-    name = context.get("cluster") if context is not None else None
-    clusters = parsed.get("clusters")
-    if (
-        name is None
-        and isinstance(clusters, list)
-        and len(clusters) == 1
-        and isinstance(clusters[0], Mapping)
-    ):
-        name = clusters[0].get("name")
-    return _named(clusters, name, "cluster")
-
-
-def _named(listed: Any, name: Any, field: str) -> Mapping[str, Any] | None:
-    for one in listed if isinstance(listed, list) else ():
-        if isinstance(one, Mapping) and one.get("name") == name and isinstance(one.get(field), Mapping):
-            found: Mapping[str, Any] = one[field]
-            return found
-    return None
 
 
 def _marked(secret: Object, cluster: str, world: World) -> list[Change]:

@@ -142,7 +142,7 @@ def _decide(obj: Object, around: Around, world: World) -> Pass:
     live = settled.live.get(embedded.identity(pool))
     state = _read(obj, live, around, pool, world)
     ready = str(state.fields.get("provisioningState") or "") in _WORKING
-    conditions_said = [*_conditions(live), _whole(ready, live, settled), subject.not_paused()]
+    conditions_said = [*_conditions(live), _whole(ready, live, settled), subject.not_paused(), *state.unread]
     provisioned = embedded.value(obj, "status.initialization.provisioned") is True or (
         bool(settled.standings) and settled.ready == len(settled.standings)
     )
@@ -150,7 +150,7 @@ def _decide(obj: Object, around: Around, world: World) -> Pass:
         obj,
         world,
         conditions_said,
-        retired=[names.DELETING],
+        retired=[names.DELETING, *([] if state.unread else [names.NODES_READ])],
         ready=ready,
         initialization={"provisioned": True} if provisioned else {},
         resources=settled.resources(),
@@ -240,6 +240,8 @@ class _State(NamedTuple):
     """Nodes there are; None when that is not known."""
     after: float | None
     """When to look for nodes again."""
+    unread: list[Condition]
+    """Why the nodes of the cluster could not be read; empty: nothing is wrong."""
 
 
 def _read(obj: Object, live: Object | None, around: Around, pool: Object, world: World) -> _State:
@@ -257,8 +259,14 @@ def _read(obj: Object, live: Object | None, around: Around, pool: Object, world:
     counted: int | None = None
     wanted = replicas
     spec: Object = {}
+    unread: list[Condition] = []
     if live is not None:
-        nodes = world.nodes(_question(around, pool, world))
+        try:
+            nodes = world.nodes(_question(around, pool, world))
+        except Unreadable as error:
+            # the pool itself does not wait for its nodes to be counted
+            nodes = None
+            unread = [conditions.no(names.NODES_READ, "KubeconfigRefused", error.why)]
         ids = sorted(one.provider_id for one in nodes or () if one.provider_id)
         if ids or (nodes is not None and wanted == 0):
             counted = replicas = len(ids)
@@ -271,7 +279,7 @@ def _read(obj: Object, live: Object | None, around: Around, pool: Object, world:
         after = _NODES_SECONDS
     elif embedded.value(pool, "spec.properties.autoScaling"):
         after = _SCALED_SECONDS
-    return _State(fields, spec, counted, after)
+    return _State(fields, spec, counted, after, unread)
 
 
 def _question(around: Around, pool: Object, world: World) -> NodesQuestion:

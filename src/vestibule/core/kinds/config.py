@@ -134,10 +134,11 @@ class Install(Section, frozen=True):
     ca_bundle: str = ""
     """Base64 PEM the API server verifies us with, where the certificate is your own (``secret``)."""
     certificate: Literal["self", "cert-manager", "secret", "service-ca"] = "self"
-    """Where the serving certificate comes from: our own CA, kept and rotated by the webhook; cert-manager; a
-    Secret you keep (``<name>-tls``); or OpenShift's service CA."""
+    """Where the serving certificate comes from: our own CA, kept and rotated by a Deployment of its own,
+    ``<name>-certificates``; cert-manager; a Secret you keep (``<name>-tls``); or OpenShift's service CA."""
     guard: bool = True
-    """Add a ValidatingAdmissionPolicy that freezes the annotations we wrote on running pods."""
+    """Add ValidatingAdmissionPolicies: one freezes the annotations we wrote on running pods, one limits who
+    issues our own certificate to the caBundle of our webhook configurations."""
     final_check: Literal["off", "warn", "audit", "deny"] = "off"
     """Add a ValidatingAdmissionPolicy that looks at the final pod: one that asked for an identity and has
     none is warned about, noted in the audit log, or refused. It holds while we are down, too."""
@@ -148,7 +149,10 @@ class Install(Section, frozen=True):
     """Let the operator look after HostedWebhooks: it may then read and write Secrets where control planes
     are; for ``render --operator`` alone."""
     hosted_namespaces: tuple[str, ...] = ()
-    """The namespaces in which it does; empty: all. Each must exist."""
+    """The namespaces in which it does, and in which alone it gets the rights. Each must exist."""
+    hosted_all_namespaces: bool = False
+    """Instead of named ones: in every namespace of the cluster. The operator may then read and write every
+    Secret there is."""
     aro: bool = False
     """Let the operator look after ARO HCP clusters: it may then write Secrets, and the kinds of Azure Service
     Operator that they are made of, everywhere; for ``render --operator`` alone."""
@@ -203,11 +207,11 @@ class Serving(Section, frozen=True):
 
 
 class SelfCertificate(Section, frozen=True):
-    """A CA and a leaf of our own, kept in a Secret and renewed by the leader; nothing else is needed."""
+    """A CA and a leaf of our own, issued by ``vestibule certificates`` and mounted by the replicas;
+    ``render`` fills in all but the lives."""
 
     secret: str = ""
-    """Name of the Secret; empty: certificates come from ``tlsCert`` and ``tlsKey``. It must exist, it
-    may be empty."""
+    """Name of the Secret that replicas mount."""
     webhook_configuration: str = ""
     """Name of the MutatingWebhookConfiguration whose caBundle we keep."""
     sandbox_configuration: str = ""
@@ -217,7 +221,7 @@ class SelfCertificate(Section, frozen=True):
     """Name of the ValidatingWebhookConfiguration, whose caBundle we keep, too; empty: there is none. It need
     not exist yet."""
     lease: str = ""
-    """Name of the Lease by which replicas elect who renews."""
+    """Name of the Lease by which processes elect who issues."""
     names: tuple[str, ...] = ()
     """Names in the certificate: the Service as the API server calls it."""
     authority_life: str = "8760h"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, Literal
 
 import msgspec
@@ -12,6 +13,7 @@ from vestibule.core.kinds.gvk import Kind
 
 HOSTED_WEBHOOK: Final = Kind("vestibule.dev", "v1alpha1", "HostedWebhook", "hostedwebhooks")
 FINALIZER: Final = "vestibule.dev/hosted"
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 Flavour = Literal["hypershift", "kamaji", "k0smotron", "clusterapi", "vcluster", "kubeconfig"]
 
 
@@ -71,6 +73,9 @@ def parse(obj: dict[str, Any]) -> Hosted:
         found = msgspec.convert(obj.get("spec") or {}, Hosted)
     except msgspec.ValidationError as error:
         raise errors.InvalidInput(errors.Problem(place, "spec", str(error))) from error
+    if not _NAME.fullmatch(found.target.name):
+        wrong = f"is {found.target.name[:80]!r}, want the name of an object in the same namespace"
+        raise errors.InvalidInput(errors.Problem(place, "spec.target.name", wrong))
     if text.duration(found.abandon_after) is None:
         wrong = f"is {found.abandon_after!r}, want a duration such as 10m"
         raise errors.InvalidInput(errors.Problem(place, "spec.abandonAfter", wrong))

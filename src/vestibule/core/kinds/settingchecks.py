@@ -124,6 +124,19 @@ def problems(settings: Settings, place: str) -> list[errors.Problem]:
         want(not wanted, f"install.aroKinds[{index}]", value, wanted)
     want(settings.install.aro or not added, "install.aroKinds", list(added), "none without install.aro")
     want(len(added) <= asokinds.MOST, "install.aroKinds", len(added), f"at most {asokinds.MOST}")
+    everywhere = settings.install.hosted_all_namespaces
+    want(
+        not settings.install.hosted or everywhere or bool(named),
+        "install.hostedNamespaces",
+        list(named),
+        "the namespaces of control planes with install.hosted, or install.hostedAllNamespaces",
+    )
+    want(
+        not everywhere or (settings.install.hosted and not named),
+        "install.hostedAllNamespaces",
+        everywhere,
+        "false without install.hosted, or with install.hostedNamespaces",
+    )
     own = settings.self_certificate
     for field, value in (
         ("authorityLife", own.authority_life),

@@ -156,8 +156,13 @@ def _foreign(objects: Sequence[Object], observed: Observed) -> Iterator[errors.P
             )
 
 
+_ISSUER: Final = "who holds the token of the issuer of certificates can change our webhook configurations"
+
+
 def _left_out(thing: Object, observed: Observed) -> str:
     optional = _OPTIONAL[thing["kind"]]
+    if thing["metadata"]["name"].endswith("-certificates"):
+        optional = optional._replace(loss=_ISSUER)
     return (
         f"{name(thing)}: left out, Kubernetes {observed.version} does not serve {thing['apiVersion']} "
         f"{thing['kind']}, want {optional.since} or newer: {optional.loss}"

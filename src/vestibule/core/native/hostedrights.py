@@ -1,7 +1,8 @@
 """What the operator may do beside hosted control planes. Pure and deterministic.
 
 Control planes live in namespaces that come and go, and their Secrets with them; so these rights are a role of
-their own, which is granted everywhere or in named namespaces, and not at all unless it is asked for.
+their own, which is granted in named namespaces, everywhere only where that is said, and not at all unless it
+is asked for.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def rules() -> list[Object]:
     ]
 
 
-def objects(name: str, subject: Object, namespaces: Sequence[str]) -> list[Object]:
-    """The role and its bindings: one for all namespaces, or one in each that is named."""
+def objects(name: str, subject: Object, namespaces: Sequence[str] | None) -> list[Object]:
+    """The role and its bindings: one in each namespace that is named; None: one for all of them."""
     reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
     role = {
         "apiVersion": f"{_RBAC}/v1",
@@ -51,7 +52,7 @@ def objects(name: str, subject: Object, namespaces: Sequence[str]) -> list[Objec
             "roleRef": reference,
             "subjects": [subject],
         }
-        for namespace in namespaces or ("",)
+        for namespace in (("",) if namespaces is None else namespaces)
     ]
     return [role, *bindings]
 

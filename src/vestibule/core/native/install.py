@@ -15,7 +15,7 @@ from vestibule import errors
 from vestibule.core.kinds import vocabulary
 from vestibule.core.kinds.config import Settings
 from vestibule.core.mutation.sandbox.world import World
-from vestibule.core.native import admission, crds, finalcheck, rbac, sandboxes, workload
+from vestibule.core.native import admission, crds, finalcheck, issuing, rbac, sandboxes, workload
 
 Object = dict[str, Any]
 OWNER: Final = "vestibule"
@@ -28,23 +28,25 @@ def objects(settings: Settings, found: World | None = None) -> list[Object]:
     _check(settings)
     for_sandboxes = sandboxes.desired(settings, found)
     install = settings.install
-    certificate: list[Object] = []
-    if install.certificate == "cert-manager":
-        certificate = _cert_manager(settings)
-    if install.certificate == "self":
-        certificate = _self(settings)
+    registrations = [
+        admission.webhook_configuration(settings, sandboxes.sent_here(settings, found)),
+        *([for_sandboxes] if for_sandboxes else []),
+        *([admission.validating_configuration(settings)] if admission.validates(settings) else []),
+    ]
+    registrations = [_labelled(thing, install.name) for thing in registrations]
+    issuer = issuing.objects(settings, registrations) if install.certificate == "self" else []
+    certificate = _cert_manager(settings) if install.certificate == "cert-manager" else []
     rendered = [
         _namespace(settings),
         *([crds.identity_policy()] if settings.identity_policies else []),
         *(crds.sandboxes() if settings.sandbox.enabled else []),
+        *issuer,
         *rbac.objects(settings),
         *rbac.initdata(settings, found),
         *([] if install.settings else [_settings_map(settings)]),
         *certificate,
         *workload.objects(settings),
-        admission.webhook_configuration(settings, sandboxes.sent_here(settings, found)),
-        *([for_sandboxes] if for_sandboxes else []),
-        *([admission.validating_configuration(settings)] if admission.validates(settings) else []),
+        *registrations,
         *([*admission.guard(settings), *sandboxes.guard(settings, found)] if install.guard else []),
         *finalcheck.policy(
             settings, admission.namespace_selector(settings), admission.match_conditions(settings)
@@ -72,16 +74,6 @@ def _namespace(settings: Settings) -> Object:
     name = settings.install.namespace
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-
-
-def _self(settings: Settings) -> list[Object]:
-    """The Secret and the Lease exist before the webhook does: it may then change them by name and create
-    none."""
-    name, namespace = settings.install.name, settings.install.namespace
-    return [
-        _object("v1", "Secret", f"{name}-tls", namespace),
-        _object("coordination.k8s.io/v1", "Lease", name, namespace),
-    ]
 
 
 _OWN_SECTIONS: Final = ("install", "webhook")

@@ -56,7 +56,9 @@ def _hosted(settings: Settings, subject: Object) -> list[Object]:
     """What it may do beside hosted control planes, where that is asked for."""
     if not settings.install.hosted:
         return []
-    return hostedrights.objects(f"{name(settings)}-hosted", subject, settings.install.hosted_namespaces)
+    asked = settings.install
+    namespaces = None if asked.hosted_all_namespaces else asked.hosted_namespaces
+    return hostedrights.objects(f"{name(settings)}-hosted", subject, namespaces)
 
 
 def _permitted(settings: Settings) -> asokinds.Permitted:
@@ -211,6 +213,7 @@ def _deployment(settings: Settings) -> Object:
             f"--lease={own}",
             "--metrics-addr=0.0.0.0:8080",
             *(["--hosted"] if settings.install.hosted else []),
+            *(["--hosted-all-namespaces"] if settings.install.hosted_all_namespaces else []),
             *(f"--hosted-namespace={one}" for one in settings.install.hosted_namespaces),
             *(["--aro", f"--aro-webhook={_door(settings)}"] if settings.install.aro else []),
             *(f"--aro-kind={one}" for one in settings.install.aro_kinds),

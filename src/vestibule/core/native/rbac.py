@@ -1,5 +1,5 @@
-"""The rights of the webhook: the verbs it uses and no others. No Secret, no write unless the settings
-ask for one."""
+"""The rights of the webhook: the verbs it uses and no others. No Secret, no webhook configuration, no write
+unless the settings ask for one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from vestibule.core.kinds import gvk
 from vestibule.core.kinds.config import Settings
 from vestibule.core.mutation.sandbox.world import World
-from vestibule.core.native import sandboxes
 
 Object = dict[str, Any]
 _API = "rbac.authorization.k8s.io/v1"
@@ -57,41 +56,6 @@ def rules(settings: Settings) -> list[Object]:
     return [*watched, *workloads, *beside, *writes]
 
 
-def _own_certificate(settings: Settings) -> tuple[list[Object], list[Object]]:
-    """Rules in the cluster and in our namespace for a certificate of our own: everything by name,
-    nothing created."""
-    name = settings.install.name
-    if settings.install.certificate != "self":
-        return [], []
-    beside = [sandboxes.name(settings)] if settings.sandbox.enabled else []
-    registrations = [_registration("mutatingwebhookconfigurations", name, *beside)]
-    if settings.sandbox.enabled:
-        registrations.append(_registration("validatingwebhookconfigurations", name))
-    return registrations, [
-        {
-            "apiGroups": [""],
-            "resources": ["secrets"],
-            "resourceNames": [f"{name}-tls"],
-            "verbs": ["get", "update"],
-        },
-        {
-            "apiGroups": ["coordination.k8s.io"],
-            "resources": ["leases"],
-            "resourceNames": [name],
-            "verbs": ["get", "update"],
-        },
-    ]
-
-
-def _registration(resource: str, *names: str) -> Object:
-    return {
-        "apiGroups": ["admissionregistration.k8s.io"],
-        "resources": [resource],
-        "resourceNames": list(names),
-        "verbs": ["get", "patch"],
-    }
-
-
 def initdata(settings: Settings, found: World | None) -> list[Object]:
     """Roles and bindings for the ConfigMaps with initdata to which KataConfigs refer, each by its name."""
     name, namespace = settings.install.name, settings.install.namespace
@@ -120,21 +84,11 @@ def objects(settings: Settings) -> list[Object]:
     """ServiceAccount, roles and bindings."""
     name, namespace = settings.install.name, settings.install.namespace
     subjects = [{"kind": "ServiceAccount", "name": name, "namespace": namespace}]
-    wide, near = _own_certificate(settings)
     local: list[Object] = []
-    if near:
+    if settings.install.certificate == "self":
+        # earlier versions granted rights on the Secret here, and what is applied again takes them away
         meta = {"name": name, "namespace": namespace}
-        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
-        local = [
-            {"apiVersion": _API, "kind": "Role", "metadata": meta, "rules": near},
-            {
-                "apiVersion": _API,
-                "kind": "RoleBinding",
-                "metadata": meta,
-                "roleRef": role,
-                "subjects": subjects,
-            },
-        ]
+        local = [{"apiVersion": _API, "kind": "Role", "metadata": meta, "rules": []}]
     return [
         {
             "apiVersion": "v1",
@@ -146,7 +100,7 @@ def objects(settings: Settings) -> list[Object]:
             "apiVersion": _API,
             "kind": "ClusterRole",
             "metadata": {"name": name},
-            "rules": [*rules(settings), *wide],
+            "rules": rules(settings),
         },
         {
             "apiVersion": _API,

@@ -11,8 +11,8 @@ from vestibule.core.kinds.config import Settings
 
 Object = dict[str, Any]
 SETTINGS_FILE: Final = "settings.json"
-_SETTINGS_DIRECTORY: Final = "/etc/vestibule"
-_TOKEN_DIRECTORY: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+SETTINGS_DIRECTORY: Final = "/etc/vestibule"
+TOKEN_DIRECTORY: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def settings_name(settings: Settings) -> str:
@@ -93,7 +93,7 @@ def _container(settings: Settings) -> Object:
     return {
         "name": "webhook",
         "image": install.image,
-        "args": ["webhook", f"--settings={_SETTINGS_DIRECTORY}/{SETTINGS_FILE}"],
+        "args": ["webhook", f"--settings={SETTINGS_DIRECTORY}/{SETTINGS_FILE}"],
         "env": [
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
         ],
@@ -123,13 +123,9 @@ def _container(settings: Settings) -> Object:
             "readOnlyRootFilesystem": True,
         },
         "volumeMounts": [
-            {"name": "settings", "mountPath": _SETTINGS_DIRECTORY, "readOnly": True},
-            *(
-                []
-                if install.certificate == "self"
-                else [{"name": "tls", "mountPath": "/tls", "readOnly": True}]
-            ),
-            {"name": "token", "mountPath": _TOKEN_DIRECTORY, "readOnly": True},
+            {"name": "settings", "mountPath": SETTINGS_DIRECTORY, "readOnly": True},
+            {"name": "tls", "mountPath": "/tls", "readOnly": True},
+            {"name": "token", "mountPath": TOKEN_DIRECTORY, "readOnly": True},
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a size-limited emptyDir
         ],
     }
@@ -139,37 +135,44 @@ def _volumes(settings: Settings) -> list[Object]:
     """The API token is projected by hand, into the one container that needs it."""
     return [
         {"name": "settings", "configMap": {"name": settings_name(settings)}},
-        *(
-            []
-            if settings.install.certificate == "self"
-            else [
-                {
-                    "name": "tls",
-                    "secret": {"secretName": f"{settings.install.name}-tls", "defaultMode": 0o440},
-                }
-            ]
-        ),
-        {
-            "name": "token",
-            "projected": {
-                "sources": [
-                    {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}},
-                    {
-                        "configMap": {
-                            "name": "kube-root-ca.crt",
-                            "items": [{"key": "ca.crt", "path": "ca.crt"}],
-                        }
-                    },
-                    {
-                        "downwardAPI": {
-                            "items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]
-                        }
-                    },
-                ]
-            },
-        },
+        {"name": "tls", "secret": _serving_secret(settings)},
+        token_volume(),
         {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
     ]
+
+
+def serving_items() -> list[Object]:
+    """What replicas see of a Secret that we keep: their own pair."""
+    return [{"key": key, "path": key} for key in ("tls.crt", "tls.key")]
+
+
+def _serving_secret(settings: Settings) -> Object:
+    """The certificate as it is mounted. While there is none the kubelet tries again and the pod waits."""
+    made: Object = {"secretName": f"{settings.install.name}-tls", "defaultMode": 0o440}
+    return {**made, "items": serving_items()} if settings.install.certificate == "self" else made
+
+
+def token_volume() -> Object:
+    """A token for the API server, by hand."""
+    return {
+        "name": "token",
+        "projected": {
+            "sources": [
+                {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}},
+                {
+                    "configMap": {
+                        "name": "kube-root-ca.crt",
+                        "items": [{"key": "ca.crt", "path": "ca.crt"}],
+                    }
+                },
+                {
+                    "downwardAPI": {
+                        "items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]
+                    }
+                },
+            ]
+        },
+    }
 
 
 def _service(settings: Settings) -> Object:
@@ -214,9 +217,14 @@ def _network_policy(settings: Settings) -> Object:
             "podSelector": {"matchLabels": selector(settings)},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [{"ports": ingress}],
-            "egress": [
-                {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]},
-                {"ports": [{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 6443}]},
-            ],
+            "egress": egress(),
         },
     }
+
+
+def egress() -> list[Object]:
+    """DNS and the API server."""
+    return [
+        {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]},
+        {"ports": [{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 6443}]},
+    ]

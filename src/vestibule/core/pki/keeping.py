@@ -1,46 +1,102 @@
-"""A kept certificate as the data of a Secret, and the trust that registrations show. Pure."""
+"""A kept certificate as the data of two Secrets, and the trust that registrations show. Pure.
+
+The key of the CA lies in a Secret of its own, which no replica mounts; the other one holds what replicas
+serve. Earlier versions kept all of it in that one, which is still read.
+"""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
-from typing import Any
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from vestibule.core.pki import authority
+from vestibule.core.pki import authority, rotation
 from vestibule.core.pki.leaf import Pair
-from vestibule.core.pki.rotation import Kept
+from vestibule.core.pki.rotation import Kept, Lives
+
+Data = Mapping[str, str] | None
+_NO_LEAF: Final = Pair("", "")
 
 
-def kept(data: Mapping[str, str] | None) -> Kept | None:
-    """What a Secret holds; None when it holds nothing, or nothing that can be read."""
+def kept(signing: Data, serving: Data) -> Kept | None:
+    """What the two Secrets hold; None when there is no CA in them that can be read. A leaf that is missing or
+    cannot be read is one that is due."""
+    return _kept(signing, serving) or _kept(serving, serving)
+
+
+def _kept(signing: Data, serving: Data) -> Kept | None:
     try:
-        text = {key: base64.b64decode(value, validate=True).decode() for key, value in (data or {}).items()}
+        text = {key: base64.b64decode(one, validate=True).decode() for key, one in (signing or {}).items()}
         bundle = tuple(authority.split(text.get("ca.crt", "")))
         signer = next(ca for ca in bundle if ca == text["signer.crt"])
         prepared = text.get("next-signer.crt")
-        found = Kept(
+        return Kept(
             Pair(signer, text["signer.key"]),
-            Pair(text["tls.crt"], text["tls.key"]),
+            _leaf(serving or {}),
             bundle,
             Pair(prepared, text["next-signer.key"]) if prepared else None,
         )
-        authority.dates(found.leaf.certificate)
     except (KeyError, ValueError, StopIteration):
         return None
-    return found
 
 
-def data(state: Kept) -> dict[str, str]:
-    """The data of the Secret."""
+def _leaf(serving: Mapping[str, str]) -> Pair:
+    pair = Pair(decoded(serving.get("tls.crt")), decoded(serving.get("tls.key")))
+    try:
+        authority.dates(pair.certificate)
+    except ValueError:
+        return _NO_LEAF
+    return pair if pair.key else _NO_LEAF
+
+
+def next_kept(
+    signing: Data,
+    serving: Data,
+    registrations: Iterable[Mapping[str, Any]],
+    names: Sequence[str],
+    now: datetime.datetime,
+    lives: Lives,
+    *,
+    unread: bool = False,
+) -> Kept:
+    """What the two Secrets should hold now. ``unread``: not every registration could be read, so that nothing
+    counts as trusted everywhere."""
+    registered = list(registrations)
+    before = kept(signing, serving)
+    state = rotation.next_state(before, [] if unread else trusted(registered), names, now, lives)
+    if before is None:
+        # the CA was lost: replicas serve the old certificate until they get the new one
+        alive = (ca for ca in _published(registered) if authority.dates(ca).until > now)
+        state = state._replace(bundle=(*state.bundle, *alive))
+    return state
+
+
+def _published(registrations: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Every CA that some webhook of some registration trusts."""
+    found = [ca for one in registrations for hook in one.get("webhooks") or () for ca in authorities(hook)]
+    return list(dict.fromkeys(found))
+
+
+def signing_data(state: Kept) -> dict[str, str]:
+    """The data of the Secret with the CA and its key."""
     text = {
         "ca.crt": "".join(state.bundle),
         "signer.crt": state.signer.certificate,
         "signer.key": state.signer.key,
-        "tls.crt": state.leaf.certificate,
-        "tls.key": state.leaf.key,
     }
     if state.next_signer is not None:
         text |= {"next-signer.crt": state.next_signer.certificate, "next-signer.key": state.next_signer.key}
+    return {key: encoded(value) for key, value in text.items()}
+
+
+def serving_data(state: Kept) -> dict[str, str]:
+    """The data of the Secret that replicas mount: their own pair, and whom to trust."""
+    text = {
+        "ca.crt": "".join(state.bundle),
+        "tls.crt": state.leaf.certificate,
+        "tls.key": state.leaf.key,
+    }
     return {key: encoded(value) for key, value in text.items()}
 
 

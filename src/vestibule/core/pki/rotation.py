@@ -104,17 +104,21 @@ def _activated(
 
 
 def _leaf_is_due(kept: Kept, names: Sequence[str], now: datetime.datetime) -> bool:
+    """Whether there is no leaf of the signer, or none that lasts and has these names."""
     leaf = kept.leaf.certificate
-    return authority.dates(leaf).left(now) < _RENEW_AT or set(authority.names(leaf)) != set(names)
+    try:
+        return (
+            authority.dates(leaf).left(now) < _RENEW_AT
+            or set(authority.names(leaf)) != set(names)
+            or not authority.signed_by(leaf, kept.signer.certificate)
+        )
+    except ValueError:
+        return True
 
 
 def _usable(kept: Kept, now: datetime.datetime) -> bool:
-    """Whether the signer is alive, published, and really signed the leaf."""
-    return (
-        _valid(kept.signer.certificate, now)
-        and kept.signer.certificate in kept.bundle
-        and authority.signed_by(kept.leaf.certificate, kept.signer.certificate)
-    )
+    """Whether the signer is alive and published."""
+    return _valid(kept.signer.certificate, now) and kept.signer.certificate in kept.bundle
 
 
 def _valid(certificate: str, now: datetime.datetime) -> bool:

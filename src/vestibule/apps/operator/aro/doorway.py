@@ -139,7 +139,8 @@ class Doorway:
     async def _look(self) -> None:
         place = self._place
         secret = await pages.one(self._client, kinds.SECRET, place.namespace, place.secret)
-        kept = keeping.kept((secret or {}).get("data"))
+        data = (secret or {}).get("data")
+        kept = keeping.kept(data, data)
         if self._fence.leading:
             registered = await pages.one(self._client, kinds.VALIDATING, "", place.name)
             trusted = keeping.trusted([registered] if registered is not None else [])
@@ -148,7 +149,7 @@ class Doorway:
                 await self._keep(secret, wanted)
             await self._serve(wanted)
             await self._register(registered, wanted)
-        elif kept is not None:
+        elif kept is not None and kept.leaf.certificate:
             await self._serve(kept)
 
     async def _keep(self, secret: Object | None, wanted: rotation.Kept) -> None:
@@ -156,7 +157,8 @@ class Doorway:
         meta = {"name": place.secret, "namespace": place.namespace}
         if secret is not None:
             meta["resourceVersion"] = secret["metadata"]["resourceVersion"]
-        made = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": keeping.data(wanted)}
+        data = {**keeping.signing_data(wanted), **keeping.serving_data(wanted)}
+        made = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
         call = calls.apply(kinds.SECRET, made, field_manager=MANAGER, force=True)
         await self._pen.send(call, kinds.SECRET, f"writing Secret {place.secret}")
 

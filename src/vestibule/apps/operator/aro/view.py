@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from vestibule import errors
-from vestibule.adapters.cluster import pages
+from vestibule.adapters.cluster import pages, stored
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.discovery import Discovery
 from vestibule.apps.operator.aro.sight import Keys as Concerned
@@ -109,12 +109,7 @@ class View:
 
     def parsed(self, text: bytes) -> Any:
         """See World."""
-        import yaml  # noqa: PLC0415 - only who has kubeconfigs pays for it
-
-        try:
-            return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
-        except yaml.YAMLError as error:
-            raise ValueError("is no YAML") from error
+        return stored.values(text)
 
     def _answer(self, question: Question) -> Any:
         if question not in self._answers:

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from vestibule.adapters.cluster.client import Client
 from vestibule.adapters.cluster.discovery import Discovery
+from vestibule.adapters.cluster.guard import Guard
 from vestibule.adapters.observe.clusters import Clusters
 from vestibule.apps.operator.aro.perform import Performer
 from vestibule.apps.operator.aro.reconciler import Decide, Parts, Reconciler
@@ -187,9 +188,10 @@ def wire(
     permitted: asokinds.Permitted = asokinds.STANDARD,
     checked: Callable[[], datetime.datetime | None] = lambda: None,
     namespace: str = "",
+    guard: Guard,
 ) -> Wired:
     """All of it, with the real Azure and the real workload clusters."""
-    nodes = Nodes(client)
+    nodes = Nodes(client, guard)
     given = Given(
         client,
         pen,

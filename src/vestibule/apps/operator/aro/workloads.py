@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -10,7 +11,8 @@ from typing import Final
 from vestibule import errors
 from vestibule.adapters.cluster import pages
 from vestibule.adapters.cluster.client import Client
-from vestibule.adapters.cluster.guests import Guests
+from vestibule.adapters.cluster.guard import Guard
+from vestibule.adapters.cluster.guests import Guests, Kubeconfig
 from vestibule.core.aro import embedded, kubeconfigs
 from vestibule.core.aro.world import Node, NodesQuestion
 from vestibule.core.native import kinds
@@ -26,14 +28,16 @@ _REMEMBERED: Final = 1000
 class Nodes:
     """Fulfils Workloads; to be closed."""
 
-    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, client: Client, guard: Guard | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._client = client
         self._clock = clock
-        self._guests = Guests()
+        self._guests = Guests(guard=guard)
         self._known: dict[NodesQuestion, tuple[float, Sequence[Node] | None]] = {}
 
     async def nodes(self, question: NodesQuestion) -> Sequence[Node] | None:
-        """See Workloads."""
+        """See Workloads; raises Forbidden for a kubeconfig that is none we use."""
         until, found = self._known.get(question, (0.0, None))
         if until > self._clock():
             return found
@@ -54,12 +58,18 @@ class Nodes:
 
     async def _asked(self, question: NodesQuestion, text: str) -> Sequence[Node] | None:
         cluster = question.cluster
+        place = kubeconfigs.target(cluster.name)
+        where = f"Secret {cluster.namespace}/{place.secret}, key {place.key}"
         try:
-            decoded = base64.b64decode(text).decode()
-            client = await self._guests.client(f"{cluster.namespace}/{cluster.name}", decoded)
+            given = Kubeconfig(where, base64.b64decode(text).decode())
+            client = await self._guests.client(f"{cluster.namespace}/{cluster.name}", given)
             selector = f"{question.label}={question.value}"
             listed = await pages.every(client, kinds.NODE, selector=selector)
-        except (errors.VestibuleError, ValueError):
+        except errors.InvalidInput as error:
+            raise errors.Forbidden(str(error)) from error
+        except (binascii.Error, UnicodeDecodeError) as error:
+            raise errors.Forbidden(f"{where}: is no text") from error
+        except errors.VestibuleError:
             return None
         return [
             Node(str(one["metadata"]["name"]), str(embedded.value(one, "spec.providerID") or ""))

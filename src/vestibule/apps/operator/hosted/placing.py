@@ -12,6 +12,7 @@ import msgspec
 
 from vestibule import errors
 from vestibule.adapters.cluster import calls, signing
+from vestibule.adapters.cluster.guard import Guard
 from vestibule.apps.operator.hosted import credential, identity, kindtable, removal, webhooks
 from vestibule.apps.operator.hosted.plan import Plan
 from vestibule.apps.operator.hosted.surroundings import Guest
@@ -50,7 +51,10 @@ class Placed(NamedTuple):
 class Placing:
     """Writes for one management cluster and its guests. All of it raises as the pen does, and Foreign."""
 
-    def __init__(self, pen: Pen, applier: Applier, now: Callable[[], datetime.datetime]) -> None:
+    def __init__(
+        self, pen: Pen, applier: Applier, now: Callable[[], datetime.datetime], guard: Guard
+    ) -> None:
+        self._guard = guard
         self._pen = pen
         self._applier = applier
         self._now = now
@@ -74,7 +78,7 @@ class Placing:
         unproven = ""
         if made.choice.way == "deployment":
             path = urlsplit(made.url).path
-            unproven = await roundtrip.problem(places, path, [made.bundle])
+            unproven = await roundtrip.problem(places, path, [made.bundle], self._guard)
         # what is registered is kept in step, whether it answers or not, but not made stricter meanwhile
         last = [one for one in things if one.kind is kinds.MUTATING and (not unproven or one.place in inside)]
         held = False

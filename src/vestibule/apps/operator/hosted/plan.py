@@ -28,7 +28,7 @@ from vestibule.apps.operator.hosted import (
 from vestibule.apps.operator.hosted.attachments import Asked, Choice, Seen
 from vestibule.apps.operator.hosted.target import Edit, Target
 from vestibule.core.kinds import config
-from vestibule.core.native import install
+from vestibule.core.native import install, issuing
 from vestibule.core.pki.profile import YEAR
 
 Object = dict[str, Any]
@@ -266,7 +266,8 @@ def _guest(request: Request, webhook: webhooks.Webhook, bundle: str, url: str) -
 
 
 def _inside(request: Request) -> list[Object]:
-    """The ordinary installation, in the guest; it keeps its certificate itself."""
+    """The ordinary installation, in the guest; its certificate is issued there. What is missing is restored
+    by us, and not by who issues it."""
     data: Object = {
         "vocabularies": [request.program],
         "webhook": {"failurePolicy": request.failure_policy},
@@ -278,4 +279,8 @@ def _inside(request: Request) -> list[Object]:
         data["azwi"] = {"tenantId": request.tenant_id, "cloud": request.environment}
     elif request.region:
         data["eks"] = {"awsDefaultRegion": request.region}
-    return install.objects(config.parse(data, "hosted"))
+    made = install.objects(config.parse(data, "hosted"))
+    for one in made:
+        if one["kind"] == "ConfigMap" and issuing.REGISTRATIONS_FILE in one["data"]:
+            one["data"] = {issuing.REGISTRATIONS_FILE: issuing.listed([])}
+    return made

@@ -86,7 +86,7 @@ class Reconciler:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._around = Surroundings(parts.client, parts.guests, parts.pen, parts.fence)
-        self._placing = Placing(parts.pen, parts.applier, parts.now)
+        self._placing = Placing(parts.pen, parts.applier, parts.now, parts.guests.guard)
         self._trials = Trials()
         self._published: dict[str, tuple[list[str], float]] = {}
 
@@ -142,10 +142,14 @@ class Reconciler:
         try:
             guest = await self._around.guest(key, spec, target, beside)
             registered = await pages.every(guest.client, kinds.MUTATING)
-        except (errors.Unavailable, errors.Forbidden, errors.InvalidInput) as error:
+        except (errors.Unavailable, errors.Forbidden, surroundings.NoKubeconfig) as error:
             return await self._report(
                 found, status.unreachable(str(error)), Again(_LATER, "GuestUnreachable")
             )
+        except errors.InvalidInput as error:
+            # nothing is called with it; a resync looks at the Secret again
+            told = status.kubeconfig_refused(str(error))
+            return await self._report(found, told, Again(_LATER, status.KUBECONFIG_REFUSED))
         if parts.listening is not None:
             parts.listening.begin(key, guest.client, owner)
         seen = Seen(
@@ -204,7 +208,7 @@ class Reconciler:
         places: list[Replica],
     ) -> Standing:
         """What the guest trusts, for how long we have seen it, and who serves with the present authority."""
-        published = keeping.trusted(ours)
+        parts, published = self._parts, keeping.trusted(ours)
         clock = time.monotonic()
         known = self._published.get(key)
         if known is None or known[0] != published:
@@ -214,9 +218,9 @@ class Reconciler:
         serving: dict[str, bool] = {}
         if places and current in published and len(published) > 1:
             path = webhooks.PROGRAMS[spec.program].path
-            told = await roundtrip.answers(places, path, [current])
+            told = await roundtrip.answers(places, path, [current], parts.guests.guard)
             serving = {str(place): not wrong for place, wrong in told.items()}
-        return Standing(published, serving, settled=clock - known[1] >= self._parts.settle)
+        return Standing(published, serving, settled=clock - known[1] >= parts.settle)
 
     async def _remove(
         self, key: str, found: Object, spec: Hosted, target: Target | None, holders: list[Object]

@@ -16,6 +16,7 @@ from vestibule.core.kinds.conditions import Condition, no, yes
 Object = dict[str, Any]
 TOLD: Final = ("Available", "GuestReachable", "Reconciled")
 """Conditions whose change is worth an Event."""
+KUBECONFIG_REFUSED: Final = "KubeconfigRefused"
 
 
 def invalid(message: str) -> list[Condition]:
@@ -38,6 +39,14 @@ def unreachable(message: str) -> list[Condition]:
     return [
         no("GuestReachable", "NoAnswer", message),
         Condition("Available", "Unknown", "GuestUnreachable", "the guest does not answer"),
+    ]
+
+
+def kubeconfig_refused(message: str) -> list[Condition]:
+    """The guest's kubeconfig is none that we use; the message names every field."""
+    return [
+        no("GuestReachable", KUBECONFIG_REFUSED, message),
+        Condition("Available", "Unknown", KUBECONFIG_REFUSED, message),
     ]
 
 

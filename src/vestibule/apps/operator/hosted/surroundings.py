@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from vestibule import errors
-from vestibule.adapters.cluster import guests, pages
+from vestibule.adapters.cluster import pages
 from vestibule.adapters.cluster.client import Client
-from vestibule.adapters.cluster.guests import Guests
+from vestibule.adapters.cluster.guests import Guests, Kubeconfig
 from vestibule.apps.operator.hosted import flavours, kindtable
 from vestibule.apps.operator.hosted.certificates import text_of
 from vestibule.apps.operator.hosted.target import Target
@@ -23,6 +23,10 @@ from vestibule.core.native import kinds
 
 Object = dict[str, Any]
 MANAGER: Final = "vestibule-operator"
+
+
+class NoKubeconfig(errors.InvalidInput):
+    """The control plane has not written one yet."""
 
 
 class Guest(NamedTuple):
@@ -80,15 +84,16 @@ class Surroundings:
     async def guest(self, key: str, spec: Hosted, target: Target, beside: list[Object]) -> Guest:
         """The guest; raises InvalidInput when there is no kubeconfig, or none that can be used."""
         secret = next((one for one in beside if one["metadata"]["name"] == target.kubeconfig.secret), {})
-        text = next((said for name in target.kubeconfig.keys if (said := text_of(secret, name))), "")
-        if not text:
-            place = f"Secret {target.namespace}/{target.kubeconfig.secret}"
-            raise errors.InvalidInput(errors.Problem(place, "", "has no kubeconfig of the guest yet"))
-        client = await self._guests.client(key, text, spec.server)
+        place = f"Secret {target.namespace}/{target.kubeconfig.secret}"
+        held = next((name for name in target.kubeconfig.keys if text_of(secret, name)), "")
+        if not held:
+            raise NoKubeconfig(errors.Problem(place, "", "has no kubeconfig of the guest yet"))
+        given = Kubeconfig(f"{place}, key {held}", text_of(secret, held), spec.server)
+        found = await self._guests.known(key, given)
         known = self._by_key.get(key)
-        if known is None or known.client is not client:
-            pen = Pen(client, self._fence, self._pen.writes)
-            known = Guest(client, pen, Applier(client, pen, MANAGER), guests.authority(text))
+        if known is None or known.client is not found.client:
+            pen = Pen(found.client, self._fence, self._pen.writes)
+            known = Guest(found.client, pen, Applier(found.client, pen, MANAGER), found.authority)
             self._by_key[key] = known
         return known
 

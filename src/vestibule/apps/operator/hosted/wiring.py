@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from vestibule.adapters.cluster import calls
 from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.guard import Guard
 from vestibule.adapters.cluster.guests import Guests
 from vestibule.apps.operator.hosted import kindtable, reconciler, removal
 from vestibule.apps.operator.hosted.listening import Listening
@@ -60,6 +61,8 @@ class Parts(NamedTuple):
     """Where requests are looked for; none: everywhere."""
     workers: int
     resync: float
+    guard: Guard = Guard()
+    """Judges which addresses are dialled for what a request names."""
 
 
 class Wired(NamedTuple):
@@ -80,7 +83,7 @@ def wire(parts: Parts) -> Wired:
     """All of it, to be run."""
     queue: Queue[str] = Queue(workers=parts.workers)
     listening = Listening(queue.add)
-    guests = Guests(listening.end)
+    guests = Guests(listening.end, parts.guard)
     watches = Watches(parts.client, list(_watches(parts.namespaces, lambda: known)), queue.add)
     known = watches
     look = Reconciler(

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from vestibule.adapters.cluster import endpoints
 from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.guard import Guard
 from vestibule.adapters.web.post import post
 from vestibule.core.admission import canned
 
@@ -42,20 +43,26 @@ async def behind(client: Client, service: str, namespace: str, port: str, name: 
     return [Replica(host, number, name) for host, number in found[:_MOST]]
 
 
-async def problem(places: Sequence[Replica], path: str, authorities: Sequence[str]) -> str:
-    """Why the webhook cannot be said to answer; empty when every replica does."""
-    told = await answers(places, path, authorities)
+async def problem(
+    places: Sequence[Replica], path: str, authorities: Sequence[str], guard: Guard | None = None
+) -> str:
+    """Why the webhook cannot be said to answer; empty when every replica does. ``guard`` judges what is
+    dialled."""
+    told = await answers(places, path, authorities, guard)
     wrong = [f"{place}: {said}" for place, said in told.items() if said]
     return "; ".join(wrong) if places else "no replica is ready"
 
 
-async def answers(places: Sequence[Replica], path: str, authorities: Sequence[str]) -> dict[Replica, str]:
+async def answers(
+    places: Sequence[Replica], path: str, authorities: Sequence[str], guard: Guard | None = None
+) -> dict[Replica, str]:
     """What is wrong with each; empty when nothing is."""
-    told = await asyncio.gather(*(_one(place, path, authorities) for place in places))
+    told = await asyncio.gather(*(_one(place, path, authorities, guard) for place in places))
     return dict(zip(places, told, strict=True))
 
 
-async def _one(place: Replica, path: str, authorities: Sequence[str]) -> str:
+async def _one(place: Replica, path: str, authorities: Sequence[str], guard: Guard | None) -> str:
     uid = str(uuid.uuid4())
-    answer = await post(place.host, place.port, place.name, authorities, path, canned.review(uid))
+    body = canned.review(uid)
+    answer = await post(place.host, place.port, place.name, authorities, path, body, guard=guard)
     return answer.error or canned.problem(answer.status, answer.body, uid)

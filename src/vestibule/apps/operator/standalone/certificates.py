@@ -1,7 +1,7 @@
 """What the replicas serve and what the API server should trust, by the mode that is asked for. Pure but for
 keys.
 
-Ours is kept in one Secret and rotates as ``core/pki/rotation`` says: a new CA signs only after every
+Ours is kept in two Secrets and rotates as ``core/pki/rotation`` says: a new CA signs only after every
 registration has been seen to trust it. Others' certificates are only read.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from vestibule.core.kinds import text
 from vestibule.core.kinds.installs import Certificate
 from vestibule.core.pki import authority, keeping, rotation
-from vestibule.core.pki.rotation import Kept, Lives
+from vestibule.core.pki.rotation import Lives
 
 Object = Mapping[str, Any]
 
@@ -26,8 +26,10 @@ class Served(NamedTuple):
     """PEM of every CA that must be trusted; empty while there is none."""
     waiting: str = ""
     """What is waited for; empty when nothing is."""
-    data: Mapping[str, str] | None = None
-    """What the Secret should hold, where we keep it."""
+    signing: Mapping[str, str] | None = None
+    """What the Secret with the CA's key should hold, where we keep it."""
+    serving: Mapping[str, str] | None = None
+    """The same of the one that replicas mount."""
     again: float | None = None
     """Seconds until something is to be done."""
     until: datetime.datetime | None = None
@@ -44,25 +46,22 @@ def lives(asked: Certificate) -> Lives:
 
 
 def ours(
-    secret: Object | None,
+    signing: Object | None,
+    serving: Object | None,
     registrations: Sequence[Object],
     names: Sequence[str],
     now: datetime.datetime,
     lives: Lives,
 ) -> Served:
-    """Our own: the next state of what is kept."""
-    before: Kept | None = keeping.kept((secret or {}).get("data"))
-    trusted = keeping.trusted(registrations)
-    state = rotation.next_state(before, trusted, names, now, lives)
-    if before is None:
-        # the Secret was lost: replicas serve the old certificate until they get the new one
-        alive = (ca for ca in trusted if authority.dates(ca).until > now)
-        state = state._replace(bundle=(*state.bundle, *alive))
+    """Our own: the next state of what the two Secrets keep."""
+    held = [(one or {}).get("data") for one in (signing, serving)]
+    state = keeping.next_kept(held[0], held[1], registrations, names, now, lives)
     # what was changed now is looked at again: its next step may depend on what is published
     again = rotation.due(state, now, lives)
     return Served(
         "".join(state.bundle),
-        data=keeping.data(state),
+        signing=keeping.signing_data(state),
+        serving=keeping.serving_data(state),
         again=max(again, 1.0),
         until=authority.dates(state.leaf.certificate).until,
     )

@@ -20,7 +20,7 @@ from vestibule.core.kinds import config, installs
 from vestibule.core.kinds.config import Settings
 from vestibule.core.kinds.installs import Install
 from vestibule.core.mutation.sandbox.world import World
-from vestibule.core.native import admission, install
+from vestibule.core.native import admission, install, workload
 
 Object = dict[str, Any]
 _SHARED: Final = ("Namespace", "CustomResourceDefinition")
@@ -129,13 +129,13 @@ def objects(settings: Settings, spec: Install, found: World | None) -> Desired:
     return Desired(base, registrations)
 
 
-def secret(settings: Settings, data: Mapping[str, str]) -> Object:
-    """The Secret with the certificate that we keep."""
+def secret(settings: Settings, name: str, data: Mapping[str, str]) -> Object:
+    """A Secret of the certificate that we keep."""
     return _labelled(
         {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": f"{settings.install.name}-tls", "namespace": settings.install.namespace},
+            "metadata": {"name": name, "namespace": settings.install.namespace},
             "type": "Opaque",
             "data": dict(data),
         },
@@ -190,8 +190,7 @@ def _adapted(thing: Object, settings: Settings, spec: Install) -> Object:
         template["spec"]["priorityClassName"] = spec.priority_class_name or settings.install.name
         for volume in template["spec"]["volumes"]:
             if volume["name"] == "tls" and spec.certificate.mode == "self":
-                # the key of the CA lies in the same Secret, and is none of the replicas' business
-                volume["secret"]["items"] = [{"key": key, "path": key} for key in ("tls.crt", "tls.key")]
+                volume["secret"]["items"] = workload.serving_items()
     if thing["kind"] == "ValidatingAdmissionPolicyBinding" and thing["metadata"]["name"].endswith("-guard"):
         changed["spec"]["validationActions"] = _ACTIONS[spec.guard]
     return changed

@@ -26,7 +26,7 @@ from vestibule.core.kinds.config import Settings
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.kinds.installs import Install
 from vestibule.core.mutation.sandbox.world import World
-from vestibule.core.native import kinds, neighbours
+from vestibule.core.native import issuing, kinds, neighbours
 from vestibule.core.pki import keeping
 
 Object = dict[str, Any]
@@ -127,8 +127,10 @@ class Reconciler:
         parts = self._parts
         wanted = desired.objects(settings, spec, world)
         base = [_wanted(one) for one in wanted.base]
-        if served.data is not None:
-            base.insert(0, _wanted(desired.secret(settings, served.data)))
+        if served.signing is not None and served.serving is not None:
+            # the CA's key first: what is served must never be without who signed it
+            first = desired.secret(settings, issuing.signing_secret(name), served.signing)
+            base[:0] = [_wanted(first), _wanted(desired.secret(settings, f"{name}-tls", served.serving))]
         problems: list[status.Problem] = []
         conflicts: list[str] = []
         await self._apply_all(base, name, known, problems, conflicts)
@@ -197,6 +199,7 @@ class Reconciler:
         secret_name = f"{name}-tls"
         if spec.certificate.mode == "self":
             return certificates.ours(
+                known.get((kinds.SECRET, parts.namespace, issuing.signing_secret(name))),
                 known.get((kinds.SECRET, parts.namespace, secret_name)),
                 [one for (kind, _, _), one in known.items() if kind in kinds.REGISTRATIONS],
                 desired.names(name, parts.namespace, spec),

@@ -6,8 +6,10 @@ read counts as trusting nobody, so that no new CA signs before it is known to be
 
 from __future__ import annotations
 
+import copy
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -16,17 +18,15 @@ from vestibule import errors
 from vestibule.adapters.cluster import calls, client
 from vestibule.adapters.cluster.client import Client
 from vestibule.core.kinds.gvk import Kind
+from vestibule.core.native import kinds
 from vestibule.core.pki import keeping
 
 logger = logging.getLogger(__name__)
 
-_GROUP: Final = "admissionregistration.k8s.io"
-MUTATING: Final = Kind(
-    _GROUP, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False
-)
-VALIDATING: Final = Kind(
-    _GROUP, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
-)
+RESTORE_SECONDS: Final = 10.0
+"""How long one is missing before it is created again: whoever removes the installation removes it first, and
+us within seconds."""
+_MANAGER: Final = "vestibule-certificates"
 Json = dict[str, Any]
 
 
@@ -57,10 +57,25 @@ class Seen(NamedTuple):
 class Registrations:
     """Ours, by name."""
 
-    def __init__(self, client: Client, names: Sequence[Name]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        names: Sequence[Name],
+        rendered: Callable[[], Sequence[Json]] = tuple,
+        *,
+        owner: str = "",
+        restore_seconds: float = RESTORE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``rendered`` are created again when they are missing, as objects of the ClusterRole ``owner``, with
+        which they go; they may change."""
         self._client = client
         self._names = tuple(names)
-        self._missing: frozenset[Name] = frozenset()
+        self._rendered = rendered
+        self._owner = owner
+        self._restore_seconds = restore_seconds
+        self._clock = clock
+        self._missing: dict[Name, float] = {}
 
     async def look(self) -> Seen:
         """Read all of them; never raises for one."""
@@ -77,10 +92,56 @@ class Registrations:
                 missing.add(name)
             else:
                 found[name] = one
-        for name in sorted(missing - self._missing, key=str):
-            logger.info("registration does not exist yet", extra={"registration": str(name)})
-        self._missing = frozenset(missing)
+        for name in sorted(missing - self._missing.keys(), key=str):
+            logger.info("registration does not exist", extra={"registration": str(name)})
+        self._missing = {name: self._missing.get(name, self._clock()) for name in missing}
         return Seen(found, tuple(problems))
+
+    async def restore(self, seen: Seen, authorities: Sequence[str]) -> list[str]:
+        """Create again, as it was rendered, what is missing for long enough; why it could not be, one by
+        one."""
+        now = self._clock()
+        late = {name for name, since in self._missing.items() if now - since >= self._restore_seconds}
+        late -= seen.found.keys()
+        if not late:
+            return []
+        try:
+            rendered = {Name(kinds.of(one), str(one["metadata"]["name"])): one for one in self._rendered()}
+        except errors.VestibuleError as error:
+            return [str(error)]
+        problems = []
+        for name in sorted(late & rendered.keys(), key=str):
+            try:
+                await self._create(name, rendered[name], keeping.encoded("".join(authorities)))
+            except errors.VestibuleError as error:
+                problems.append(str(error))
+                continue
+            logger.warning("registration restored", extra={"registration": str(name)})
+        return problems
+
+    async def _create(self, name: Name, rendered: Json, bundle: str) -> None:
+        owner = await self._send(calls.get(kinds.CLUSTER_ROLE, "", self._owner), f"reading {self._owner}")
+        made = copy.deepcopy(rendered)
+        made["metadata"]["ownerReferences"] = [
+            {
+                "apiVersion": kinds.CLUSTER_ROLE.api_version,
+                "kind": kinds.CLUSTER_ROLE.kind,
+                "name": self._owner,
+                "uid": owner["metadata"]["uid"],
+            }
+        ]
+        for hook in made["webhooks"]:
+            hook["clientConfig"]["caBundle"] = bundle
+        # created by apply, which may be granted by name
+        call = calls.apply(name.kind, made, field_manager=_MANAGER, force=False)
+        await self._send(call, f"creating {name}")
+
+    async def _send(self, call: calls.Call, what: str) -> Json:
+        answer = await self._client.send(call)
+        if answer.status not in (200, 201):
+            client.raise_for(answer, what)
+        found: Json = msgspec.json.decode(answer.body)
+        return found
 
     async def publish(self, seen: Seen, authorities: Sequence[str]) -> list[str]:
         """Let the API server trust these CAs wherever it does not; why it could not be told, one by one."""

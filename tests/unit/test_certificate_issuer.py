@@ -1,5 +1,5 @@
-"""The keeper of our own certificate: every registration trusts it, also one that comes later, and no
-CA signs that one of them does not trust."""
+"""Who issues our own certificate: every registration trusts it, also one that comes later, no CA signs that
+one of them does not trust, and what is missing is restored."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import contextlib
 import datetime
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from vestibule.adapters.cluster.access import Access, Anonymous
 from vestibule.adapters.cluster.client import Client
-from vestibule.apps.webhook import selfcert
+from vestibule.apps.certificates import issuer as issuers
+from vestibule.apps.certificates.issuer import Issuer
 from vestibule.core.admission import apply
 from vestibule.core.kinds import config
 from vestibule.core.pki import authority
@@ -27,6 +27,8 @@ IDENTITY = f"{ROOT}/mutatingwebhookconfigurations/vestibule"
 SANDBOX = f"{ROOT}/mutatingwebhookconfigurations/00-vestibule-sandbox"
 VALIDATING = f"{ROOT}/validatingwebhookconfigurations/vestibule"
 SECRET = "/api/v1/namespaces/vestibule-system/secrets/vestibule-tls"
+SIGNING = "/api/v1/namespaces/vestibule-system/secrets/vestibule-authority"
+ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/vestibule"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/vestibule-system/leases/vestibule"
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 DAY = datetime.timedelta(days=1)
@@ -44,17 +46,26 @@ SETTINGS = config.parse(
 )
 
 
+RENDERED: Json = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "MutatingWebhookConfiguration",
+    "metadata": {"name": "vestibule"},
+    "webhooks": [{"name": "h0.vestibule.dev", "clientConfig": {}}],
+}
+
+
 class Api:
-    """As much of an API server as the keeper needs: get, put and JSON patch of objects, and faults."""
+    """As much of an API server as the issuer needs: get, put, apply and JSON patch of objects, and faults."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Json] = {}
         self.faults: dict[tuple[str, str], int] = {}
         """Method and path to the status that is answered."""
         self.version = 0
-        for path in (SECRET, LEASE):
+        for path in (SECRET, SIGNING, LEASE):
             meta = {"name": path.rpartition("/")[2], "namespace": "vestibule-system"}
             self.put(path, {"metadata": meta})
+        self.put(ROLE, {"metadata": {"name": "vestibule", "uid": "u"}})
 
     def put(self, path: str, obj: Json) -> Json:
         self.version += 1
@@ -73,14 +84,18 @@ class Api:
         ]
 
     def kept(self, key: str) -> str:
-        """What the Secret holds."""
-        return base64.b64decode(self.objects[SECRET].get("data", {}).get(key, "")).decode()
+        """What a Secret holds."""
+        where = SECRET if key.startswith("tls") else SIGNING
+        data = self.objects.get(where, {}).get("data", {})
+        return base64.b64decode(data.get(key, "")).decode()
 
     async def handle(self, request: web.Request) -> web.Response:
         fault = self.faults.get((request.method, request.path))
         found = self.objects.get(request.path)
         if fault:
             return web.json_response({"message": "a fault"}, status=fault)
+        if "apply-patch" in request.headers.get("Content-Type", ""):
+            return web.json_response(self.put(request.path, await request.json()), status=201)
         if found is None:
             return web.json_response({"message": "not found"}, status=404)
         if request.method == "PUT":
@@ -103,8 +118,8 @@ class Clock:
 
 
 @contextlib.asynccontextmanager
-async def keeping(api: Api, folder: Path, clock: Clock) -> AsyncIterator[selfcert.SelfCertificate]:
-    """A keeper at work."""
+async def issuing(api: Api, clock: Clock) -> AsyncIterator[Issuer]:
+    """An issuer at work."""
     app = web.Application()
     app.router.add_route("*", "/{tail:.*}", api.handle)
     runner = web.AppRunner(app)
@@ -112,10 +127,18 @@ async def keeping(api: Api, folder: Path, clock: Clock) -> AsyncIterator[selfcer
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     client = Client(Access(f"http://127.0.0.1:{runner.addresses[0][1]}", None, Anonymous()))
-    keeper = selfcert.keeper(client, SETTINGS, folder, "one", now=lambda: clock.now, look_seconds=0.01)
-    running = asyncio.create_task(keeper.run())
+    issuer = issuers.issuer(
+        client,
+        SETTINGS,
+        lambda: [RENDERED],
+        "one",
+        now=lambda: clock.now,
+        look_seconds=0.01,
+        restore_seconds=0.05,
+    )
+    running = asyncio.create_task(issuer.run())
     try:
-        yield keeper
+        yield issuer
     finally:
         running.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -133,17 +156,15 @@ async def until(condition: Callable[[], bool], what: str) -> None:
         raise AssertionError(f"never: {what}") from None
 
 
-def run(
-    folder: Path, test: Callable[[Api, selfcert.SelfCertificate, Clock], Awaitable[None]], *paths: str
-) -> None:
-    """A test with a keeper at work, and these registrations."""
+def run(test: Callable[[Api, Issuer, Clock], Awaitable[None]], *paths: str) -> None:
+    """A test with an issuer at work, and these registrations."""
     api, clock = Api(), Clock()
     for path in paths:
         api.register(path, hooks=2 if path == SANDBOX else 1)
 
     async def whole() -> None:
-        async with keeping(api, folder, clock) as keeper:
-            await test(api, keeper, clock)
+        async with issuing(api, clock) as issuer:
+            await test(api, issuer, clock)
 
     asyncio.run(whole())
 
@@ -154,53 +175,50 @@ def trusts(api: Api, path: str) -> bool:
     return bool(kept) and all(bundle == kept for bundle in api.bundles(path))
 
 
-def test_every_webhook_of_every_registration_trusts_our_ca(tmp_path: Path) -> None:
-    async def test(api: Api, keeper: selfcert.SelfCertificate, clock: Clock) -> None:
+def test_every_webhook_of_every_registration_trusts_our_ca() -> None:
+    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
         del clock
-        await until(keeper.first.is_set, "a certificate")
         await until(
             lambda: all(trusts(api, path) for path in (IDENTITY, SANDBOX, VALIDATING)), "trust everywhere"
         )
         assert len(api.bundles(SANDBOX)) == 2
-        assert (tmp_path / "tls.crt").read_text() == api.kept("tls.crt")
+        assert set(api.objects[SECRET]["data"]) == {"tls.crt", "tls.key", "ca.crt"}
 
-    run(tmp_path, test, IDENTITY, SANDBOX, VALIDATING)
+    run(test, IDENTITY, SANDBOX, VALIDATING)
 
 
-def test_a_registration_that_is_not_there_yet_keeps_nobody_from_serving(tmp_path: Path) -> None:
-    async def test(api: Api, keeper: selfcert.SelfCertificate, clock: Clock) -> None:
+def test_a_registration_that_is_not_there_yet_keeps_nobody_from_serving() -> None:
+    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
         del clock
-        await until(keeper.first.is_set, "a certificate")
+        await until(lambda: bool(api.kept("tls.crt")), "a certificate")
         await until(lambda: trusts(api, IDENTITY), "trust where there is a registration")
         api.register(SANDBOX, hooks=2)
         await until(lambda: trusts(api, SANDBOX), "trust where one came later")
-        assert (keeper.error, keeper.unkept) == ("", "")
+        assert (issuer.error, issuer.unkept) == ("", "")
 
-    run(tmp_path, test, IDENTITY)
+    run(test, IDENTITY)
 
 
-def test_without_any_registration_there_is_a_certificate_all_the_same(tmp_path: Path) -> None:
-    async def test(api: Api, keeper: selfcert.SelfCertificate, clock: Clock) -> None:
+def test_without_any_registration_there_is_a_certificate_all_the_same() -> None:
+    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
         del clock
-        await until(keeper.first.is_set, "a certificate")
+        await until(lambda: bool(api.kept("tls.crt")), "a certificate")
         assert authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt"))
 
-    run(tmp_path, test)
+    run(test)
 
 
-def test_a_bundle_that_somebody_changed_is_put_right(tmp_path: Path) -> None:
-    async def test(api: Api, keeper: selfcert.SelfCertificate, clock: Clock) -> None:
-        del keeper, clock
+def test_a_bundle_that_somebody_changed_is_put_right() -> None:
+    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+        del issuer, clock
         await until(lambda: trusts(api, SANDBOX), "trust")
         api.register(SANDBOX, hooks=2)
         await until(lambda: trusts(api, SANDBOX), "trust again")
 
-    run(tmp_path, test, IDENTITY, SANDBOX)
+    run(test, IDENTITY, SANDBOX)
 
 
-async def _rotated(
-    api: Api, keeper: selfcert.SelfCertificate, clock: Clock, method: str, path: str, status: int
-) -> None:
+async def _rotated(api: Api, issuer: Issuer, clock: Clock, method: str, path: str, status: int) -> None:
     """A new CA while one registration cannot be kept: it signs when that can be again, and not before."""
     await until(lambda: all(trusts(api, one) for one in (IDENTITY, SANDBOX, VALIDATING)), "trust")
     first = api.kept("signer.crt")
@@ -212,28 +230,74 @@ async def _rotated(
     assert all(len(bundle) == 2 and first in bundle for one in others for bundle in api.bundles(one))
     before = api.kept("tls.crt")
     clock.now += DAY  # far longer than the overlap
-    await until(lambda: bool(keeper.unkept), "the fault is told")
+    await until(lambda: bool(issuer.unkept), "the fault is told")
     clock.now += 25 * DAY  # a leaf is due meanwhile: the old CA signs it
     await until(lambda: api.kept("tls.crt") != before, "a leaf of the old CA")
     assert authority.signed_by(api.kept("tls.crt"), first)
-    assert path in keeper.unkept or "a fault" in keeper.unkept
+    assert path in issuer.unkept or "a fault" in issuer.unkept
 
     del api.faults[method, path]
     await until(lambda: api.kept("signer.crt") != first, "the successor signs")
-    assert authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt"))
+    await until(lambda: authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt")), "its leaf")
     assert all(first in bundle for one in (IDENTITY, SANDBOX, VALIDATING) for bundle in api.bundles(one))
-    await until(lambda: keeper.unkept == "", "all is well")
+    await until(lambda: issuer.unkept == "", "all is well")
 
 
-def test_a_ca_signs_only_when_the_last_registration_trusts_it(tmp_path: Path) -> None:
-    async def test(api: Api, keeper: selfcert.SelfCertificate, clock: Clock) -> None:
-        await _rotated(api, keeper, clock, "PATCH", VALIDATING, 403)
+def test_a_ca_signs_only_when_the_last_registration_trusts_it() -> None:
+    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+        await _rotated(api, issuer, clock, "PATCH", VALIDATING, 403)
 
-    run(tmp_path, test, IDENTITY, SANDBOX, VALIDATING)
+    run(test, IDENTITY, SANDBOX, VALIDATING)
 
 
-def test_a_registration_that_cannot_be_read_holds_a_new_ca_up_and_nothing_else(tmp_path: Path) -> None:
-    async def test(api: Api, keeper: selfcert.SelfCertificate, clock: Clock) -> None:
-        await _rotated(api, keeper, clock, "GET", SANDBOX, 403)
+def test_a_registration_that_cannot_be_read_holds_a_new_ca_up_and_nothing_else() -> None:
+    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+        await _rotated(api, issuer, clock, "GET", SANDBOX, 403)
 
-    run(tmp_path, test, IDENTITY, SANDBOX, VALIDATING)
+    run(test, IDENTITY, SANDBOX, VALIDATING)
+
+
+def test_what_is_missing_is_restored_and_the_authority_stays() -> None:
+    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+        del issuer, clock
+        await until(lambda: trusts(api, IDENTITY), "trust")
+        before = api.kept("ca.crt")
+        del api.objects[SECRET]
+        await until(lambda: bool(api.kept("tls.key")), "the Secret that replicas mount")
+        assert api.kept("ca.crt") == before
+        assert authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt"))
+        del api.objects[IDENTITY]
+        await until(lambda: IDENTITY in api.objects, "the registration")
+        assert trusts(api, IDENTITY)
+        (owner,) = api.objects[IDENTITY]["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["name"], owner["uid"]) == ("ClusterRole", "vestibule", "u")
+
+    run(test, IDENTITY)
+
+
+def test_a_ca_that_was_lost_leaves_the_one_before_trusted() -> None:
+    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+        del issuer, clock
+        await until(lambda: trusts(api, IDENTITY), "trust")
+        before = authority.split(api.kept("ca.crt"))
+        api.objects.pop(SIGNING)
+        await until(lambda: len(api.bundles(IDENTITY)[0]) == 2, "trust in both")
+        assert before[0] in api.bundles(IDENTITY)[0]
+        await until(lambda: authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt")), "a new leaf")
+
+    run(test, IDENTITY)
+
+
+def test_the_secret_of_earlier_versions_is_taken_over() -> None:
+    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+        del issuer, clock
+        await until(lambda: trusts(api, IDENTITY), "trust")
+        serving = api.objects[SECRET]["data"]
+        whole = {**api.objects[SIGNING]["data"], **serving}
+        del api.objects[SIGNING]
+        api.put(SECRET, {**api.objects[SECRET], "data": whole})
+        await until(lambda: SIGNING in api.objects, "a Secret for the CA's key")
+        await until(lambda: api.objects[SECRET]["data"] == serving, "no key of the CA where replicas look")
+        assert {**api.objects[SIGNING]["data"], **serving} == whole
+
+    run(test, IDENTITY)
