@@ -74,6 +74,10 @@ _OTHERWISE: Final = {"Namespace", "CustomResourceDefinition", "ConfigMap"}
 """Helm makes the namespace; definitions and the settings have templates of their own."""
 
 
+_NOT_VALIDATED: Final = "(not (or .sandbox .identityPolicies))"
+"""Nothing that the validating webhook is asked about."""
+
+
 def _settings(certificate: Any = "self", **more: Any) -> Settings:
     base = Settings(
         install=config.Install(
@@ -117,6 +121,7 @@ def _cases() -> list[tuple[str, Settings]]:
         ("(not .metrics)", _settings(serving=serving)),
         ("(not .sandbox)", _settings(sandbox=config.Sandbox())),
         ("(not .identityPolicies)", _settings(identity_policies=False)),
+        (_NOT_VALIDATED, _settings(identity_policies=False, sandbox=config.Sandbox())),
         ("(not .writes)", _settings(gcp=config.Gcp())),
         ("(not .mappingConfigMap)", _settings(eks=Eks())),
         ("(not .wif)", _settings(vocabularies=("cwii", "azwi", "eks"))),
@@ -247,7 +252,7 @@ def _own_certificate(base: Settings, cases: list[tuple[str, Settings]]) -> Itera
         found: Object = json.loads(one)["selfCertificate"]
         return found
 
-    found = [Case(at, of(one)) for at, one in cases if at == "(not .sandbox)"]
+    found = [Case(at, of(one)) for at, one in cases if at in ("(not .sandbox)", _NOT_VALIDATED)]
     yield _define("selfcertificate", _yaml(of(base), found))
 
 

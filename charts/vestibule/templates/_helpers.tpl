@@ -145,7 +145,7 @@ the values add. The release's namespace, kube-system and kube-node-lease are alw
 {{- $pattern := $globs | sortAlpha | join "|" | replace "." "[.]" | replace "*" ".*" -}}
 {{- $conditions = append $conditions (dict "name" "not-an-excluded-namespace" "expression" (printf "!request.namespace.matches('^(%s)$')" $pattern)) -}}
 {{- end -}}
-{{- if .settings.exclude.hostNetwork -}}
+{{- if and .settings.exclude.hostNetwork (not .settings.policies) (not .settings.identityPolicies) -}}
 {{- $conditions = append $conditions (dict "name" "not-on-the-host-network" "expression" "!has(object.spec.hostNetwork) || !object.spec.hostNetwork") -}}
 {{- end -}}
 {{- toJson $conditions -}}

@@ -48,7 +48,7 @@ rules:
       - jobs
     verbs:
       - get
-  {{- if .identityPolicies }}
+  {{- if not (or (not .identityPolicies) (not (or .sandbox .identityPolicies))) }}
   - apiGroups:
       - vestibule.dev
     resources:
@@ -56,7 +56,7 @@ rules:
     verbs:
       - list
   {{- end }}
-  {{- if .sandbox }}
+  {{- if not (or (not .sandbox) (not (or .sandbox .identityPolicies))) }}
   - apiGroups:
       - kataconfiguration.openshift.io
     resources:
@@ -65,7 +65,7 @@ rules:
     verbs:
       - list
   {{- end }}
-  {{- if .sandbox }}
+  {{- if not (or (not .sandbox) (not (or .sandbox .identityPolicies))) }}
   - apiGroups:
       - node.k8s.io
     resources:
@@ -161,14 +161,14 @@ rules:
       - mutatingwebhookconfigurations
     resourceNames:
       - '{{ .name }}'
-      {{- if .sandbox }}
+      {{- if not (or (not .sandbox) (not (or .sandbox .identityPolicies))) }}
       - 00-{{ .name }}-sandbox
       {{- end }}
     verbs:
       - create
       - get
       - patch
-  {{- if .sandbox }}
+  {{- if (or .sandbox .identityPolicies) }}
   - apiGroups:
       - admissionregistration.k8s.io
     resources:
@@ -946,7 +946,7 @@ webhooks:
 {{- end -}}
 
 {{- define "vestibule.native.webhook.validating" -}}
-{{- if .sandbox }}
+{{- if (or .sandbox .identityPolicies) }}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata:
@@ -964,6 +964,7 @@ metadata:
     service.beta.openshift.io/inject-cabundle: 'true'
   {{- end }}
 webhooks:
+  {{- if .sandbox }}
   -
     name: sandboxes.vestibule.dev
     admissionReviewVersions:
@@ -993,6 +994,37 @@ webhooks:
         scope: Cluster
     sideEffects: None
     timeoutSeconds: {{ int .timeoutSeconds }}
+  {{- end }}
+  {{- if .identityPolicies }}
+  -
+    name: policies.vestibule.dev
+    admissionReviewVersions:
+      - v1
+    clientConfig:
+      service:
+        name: '{{ .name }}'
+        namespace: '{{ .namespace }}'
+        path: /validate
+        port: 443
+      {{- if .ownSecret }}
+      caBundle: '{{ .caBundle }}'
+      {{- end }}
+    failurePolicy: Fail
+    matchPolicy: Equivalent
+    rules:
+      - apiGroups:
+          - vestibule.dev
+        apiVersions:
+          - '*'
+        operations:
+          - CREATE
+          - UPDATE
+        resources:
+          - identitypolicies
+        scope: Cluster
+    sideEffects: None
+    timeoutSeconds: {{ int .timeoutSeconds }}
+  {{- end }}
 {{- end }}
 {{- end -}}
 
@@ -1014,6 +1046,7 @@ spec:
           - ''
         apiVersions:
           - v1
+        scope: Namespaced
         operations:
           - UPDATE
         resources:
@@ -1021,7 +1054,6 @@ spec:
           - pods/ephemeralcontainers
           - pods/resize
           - pods/status
-        scope: Namespaced
   validations:
     - expression: object.metadata.?annotations.orValue({})[?'cwii.dev/gcp-credentials'].orValue('') == oldObject.metadata.?annotations.orValue({})[?'cwii.dev/gcp-credentials'].orValue('')
       message: cwii.dev/gcp-credentials was written at admission and cannot be changed on a pod
@@ -1134,11 +1166,11 @@ lease: '{{ .name }}'
 names:
   - '{{ .name }}.{{ .namespace }}.svc'
   - '{{ .name }}.{{ .namespace }}.svc.cluster.local'
-{{- if .sandbox }}
+{{- if not (or (not .sandbox) (not (or .sandbox .identityPolicies))) }}
 sandboxConfiguration: 00-{{ .name }}-sandbox
 {{- end }}
 secret: '{{ .name }}-tls'
-{{- if .sandbox }}
+{{- if (or .sandbox .identityPolicies) }}
 validatingConfiguration: '{{ .name }}'
 {{- end }}
 webhookConfiguration: '{{ .name }}'
@@ -1149,13 +1181,13 @@ webhookConfiguration: '{{ .name }}'
 {{- end -}}
 
 {{- define "vestibule.native.webhook.crds" -}}
-{{- if .identityPolicies }}
+{{- if not (or (not .identityPolicies) (not (or .sandbox .identityPolicies))) }}
 - identitypolicies.vestibule.dev
 {{- end }}
-{{- if .sandbox }}
+{{- if not (or (not .sandbox) (not (or .sandbox .identityPolicies))) }}
 - kataconfigs.kataconfiguration.openshift.io
 {{- end }}
-{{- if .sandbox }}
+{{- if not (or (not .sandbox) (not (or .sandbox .identityPolicies))) }}
 - oscwebhookconfigs.kataconfiguration.openshift.io
 {{- end }}
 {{- end -}}
@@ -1293,6 +1325,7 @@ rules:
       - '{{ .name }}'
       - 00-{{ .name }}-sandbox
       - '{{ .name }}-guard'
+      - '{{ .name }}-sandbox-guard'
       - '{{ .name }}-final'
   - apiGroups:
       - scheduling.k8s.io
@@ -1307,6 +1340,7 @@ rules:
       - '{{ .name }}'
       - 00-{{ .name }}-sandbox
       - '{{ .name }}-guard'
+      - '{{ .name }}-sandbox-guard'
       - '{{ .name }}-final'
   - apiGroups:
       - admissionregistration.k8s.io
@@ -1324,6 +1358,7 @@ rules:
       - '{{ .name }}'
       - 00-{{ .name }}-sandbox
       - '{{ .name }}-guard'
+      - '{{ .name }}-sandbox-guard'
       - '{{ .name }}-final'
   - apiGroups:
       - ''
@@ -1351,6 +1386,20 @@ rules:
     resources:
       - kataconfigs/status
       - oscwebhookconfigs/status
+    verbs:
+      - patch
+  - apiGroups:
+      - vestibule.dev
+    resources:
+      - identitypolicies
+    verbs:
+      - get
+      - list
+      - watch
+  - apiGroups:
+      - vestibule.dev
+    resources:
+      - identitypolicies/status
     verbs:
       - patch
   - apiGroups:
@@ -2261,6 +2310,14 @@ subjects:
   "nativeAnnotations": false,
   "onForbidden": "fault",
   "onInvalid": "warn",
+  "podLimits": {
+    "containerKeys": 32,
+    "containers": 200,
+    "listNames": 50,
+    "patchBytes": 1000000,
+    "unknownKeys": 5,
+    "valueLength": 2048
+  },
   "policies": [],
   "required": false,
   "sandbox": {

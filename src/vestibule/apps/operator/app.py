@@ -28,6 +28,7 @@ from vestibule.apps.operator import beside as besides
 from vestibule.apps.operator.aro import wiring as aro
 from vestibule.apps.operator.aro.doorway import Doorway, Place
 from vestibule.apps.operator.hosted import wiring as hosted
+from vestibule.apps.operator.policies import reconciler as policies
 from vestibule.apps.operator.runtime import leader
 from vestibule.apps.operator.runtime.apply import Applier
 from vestibule.apps.operator.runtime.controller import RESYNC_SECONDS, Controller
@@ -221,11 +222,19 @@ class App:
                 self._now,
             )
         )
+        judged: Queue[str] = Queue(workers=1)
+        policy_watches = Watches(
+            self._client,
+            [Watch(gvk.IDENTITY_POLICY, lambda one: (str(one["metadata"]["name"]),), optional=True)],
+            judged.add,
+        )
+        judge = policies.Reconciler(policies.Parts(self._client, self._pen, events, self._now))
         controllers = [
+            Controller("policies", judge, judged, self.metrics, resync=options.resync),
             Controller("webhooks", install, queue, self.metrics, resync=options.resync),
             Controller("sandboxes", statuses, other, self.metrics, resync=options.resync),
         ]
-        self._watches = [watches, beside]
+        self._watches = [watches, beside, policy_watches]
         for made, its_watches in self._besides(events):
             controllers.append(made)
             self._watches.append(its_watches)

@@ -94,10 +94,9 @@ def _settings_map(settings: Settings) -> Object:
             "names": [f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local"],
         }
         if settings.sandbox.enabled:
-            data["selfCertificate"] |= {
-                "sandboxConfiguration": sandboxes.name(settings),
-                "validatingConfiguration": name,
-            }
+            data["selfCertificate"]["sandboxConfiguration"] = sandboxes.name(settings)
+        if admission.validates(settings):
+            data["selfCertificate"]["validatingConfiguration"] = name
     if settings.install.namespace != type(settings.install)().namespace:
         data["install"] = {"namespace": settings.install.namespace}
     text = msgspec.json.format(msgspec.json.encode(data, order="sorted"), indent=2).decode()

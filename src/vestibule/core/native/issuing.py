@@ -109,7 +109,7 @@ def cluster_rules(settings: Settings) -> list[Object]:
     made = [
         {"apiGroups": [_GROUP], "resources": [_MUTATING], "resourceNames": [base, *beside], "verbs": verbs}
     ]
-    if settings.sandbox.enabled:
+    if admission.validates(settings):
         made.append(
             {"apiGroups": [_GROUP], "resources": [_VALIDATING], "resourceNames": [base], "verbs": verbs}
         )

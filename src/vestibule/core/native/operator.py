@@ -90,6 +90,8 @@ def cluster_rules(settings: Settings) -> list[Object]:
         _rule([kinds.NODE], ["list"]),
         *_rules([gvk.KATA_CONFIG, gvk.OSC_WEBHOOK_CONFIG, gvk.RUNTIME_CLASS], _SEEN),
         _rule([gvk.KATA_CONFIG, gvk.OSC_WEBHOOK_CONFIG], ["patch"], sub="status"),
+        _rule([gvk.IDENTITY_POLICY], ["get", *_SEEN]),
+        _rule([gvk.IDENTITY_POLICY], ["patch"], sub="status"),
         *_rules(list(kinds.RIGHTS), _KEPT, [f"{base}-initdata"]),
         *audit_rules(settings),
         *issuer_rules(),
