@@ -75,10 +75,14 @@ class Owned(Cluster):
             owners = sorted(
                 (owner["kind"], owner.get("controller", False)) for owner in meta["ownerReferences"]
             )
+            holder = next(owner["uid"] for owner in meta["ownerReferences"] if owner.get("controller"))
+            annotations = {
+                key: "HOLDER" if value == holder else value for key, value in meta["annotations"].items()
+            }
             found[name] = {
                 "spec": one["spec"],
                 "owners": owners,
-                "annotations": sorted(meta.get("annotations", {}).items()),
+                "annotations": sorted(annotations.items()),
                 "ready": said(one, "Ready")["status"],
             }
         for kind in ("AROCluster", "AROControlPlane", "AROMachinePool"):

@@ -57,6 +57,17 @@ def _read(files: tuple[str, ...], namespace: str) -> Read:
     return reading.read(files, sys.stdin.buffer, namespace)
 
 
+def _read_usable(files: tuple[str, ...], namespace: str) -> Read:
+    """The same, and what is not shown because it may not be embedded is told."""
+    from vestibule.core.aro import embedded, family
+
+    found = _read(files, namespace)
+    for obj in found.objects:
+        for one in embedded.refused(obj) if obj.get("kind") in family.ARO else ():
+            click.secho(f"not shown: {obj['kind']} {obj['metadata']['name']}: {one}", fg="yellow", err=True)
+    return found
+
+
 @command.command()
 @_manifests
 @click.option(
@@ -97,7 +108,7 @@ def plan(files: tuple[str, ...], namespace: str, remove: str, output: str) -> No
     """What happens in which order, what waits for what, and which values are added to yours."""
     from vestibule.core.aro import engine, planning
 
-    found = _read(files, namespace)
+    found = _read_usable(files, namespace)
     if remove:
         _removal(found, remove, output)
         return
@@ -157,7 +168,7 @@ def graph(files: tuple[str, ...], namespace: str, output: str) -> None:
     """The resources as a picture: who carries what, and what needs what."""
     from vestibule.core.aro import drawing
 
-    shown = drawing.picture(_read(files, namespace).families)
+    shown = drawing.picture(_read_usable(files, namespace).families)
     if output == "json":
         made = {
             "groups": [

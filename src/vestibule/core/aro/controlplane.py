@@ -92,7 +92,9 @@ def _decide(obj: Object, cluster: Object | None, world: World) -> Pass:
     resources = embedded.resources(obj, world.permitted)
     clusters = embedded.every(resources, names.HCP)
     if not clusters:
-        text = "spec.resources holds no HcpOpenShiftCluster, want one"
+        text = (
+            f"spec.resources holds no HcpOpenShiftCluster, want one{embedded.reasons(obj, world.permitted)}"
+        )
         return subject.stuck(obj, world, "NoHcpOpenShiftCluster", text, **_down(obj))
     place = Ref(names.INFRASTRUCTURE, "AROCluster", subject.namespace(obj), str(reference["name"]))
     infrastructure = world.get(place)

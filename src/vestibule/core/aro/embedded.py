@@ -229,6 +229,12 @@ def refused(owner: Mapping[str, Any], permitted: asokinds.Permitted = asokinds.S
     return made
 
 
+def reasons(owner: Mapping[str, Any], permitted: asokinds.Permitted) -> str:
+    """Why entries are not used, to be put behind a sentence that misses them; empty when all are."""
+    found = refused(owner, permitted)
+    return f" ({found[0]})" if found else ""
+
+
 def malformed(owner: Mapping[str, Any], permitted: asokinds.Permitted = asokinds.STANDARD) -> list[Fault]:
     """What is wrong with the others."""
     return [fault for one in refused(owner, permitted) for fault in one.faults]

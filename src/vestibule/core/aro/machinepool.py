@@ -133,7 +133,8 @@ def _decide(obj: Object, around: Around, world: World) -> Pass:
     resources = embedded.resources(obj, world.permitted)
     pools = embedded.every(resources, names.NODE_POOL)
     if not pools:
-        raise engine.Incompatible("spec.resources holds no HcpOpenShiftClustersNodePool, want one")
+        why = embedded.reasons(obj, world.permitted)
+        raise engine.Incompatible(f"spec.resources holds no HcpOpenShiftClustersNodePool, want one{why}")
     pool = pools[0]
     scaling = bool(embedded.value(pool, "spec.properties.autoScaling"))
     manager = _manager(around.machine_pool, scaling)

@@ -67,6 +67,7 @@ class Performer:
         keeps no other from being written; raises Failures at the end."""
         wrote: list[Ref] = []
         failures: list[errors.VestibuleError] = []
+        conflict: errors.Conflict | None = None
         for change in made.changes:
             if await self._changed(change):
                 wrote.append(change.ref)
@@ -76,6 +77,8 @@ class Performer:
                     wrote.append(_ref(one))
             except (errors.InvalidInput, errors.Forbidden, errors.NotFound) as error:
                 failures.append(error)
+            except errors.Conflict as error:
+                conflict = error
         for one in made.deletions:
             try:
                 await self._delete(one)
@@ -84,6 +87,8 @@ class Performer:
                 failures.append(error)
         if failures:
             raise Failures("; ".join(map(str, failures)))
+        if conflict is not None:
+            raise conflict
         return wrote
 
     async def outside(self, kind: Kind, obj: Object, made: Pass) -> Object:
