@@ -1,5 +1,5 @@
-"""A tenant against the operator of installations and of the published issuer: ``edit`` in one namespace and our
-kinds there.
+"""A tenant against the operator of installations and of the published issuer: ``edit`` in one namespace and
+our kinds there.
 
 They ask for kinds that are not theirs, and put objects with the names, labels and field manager of ours into
 their own namespace.
@@ -119,12 +119,48 @@ def test_the_tokens_of_operator_and_webhook_reach_no_secret_of_others(
             }
             where = at("clusterrolebindings", api="rbac.authorization.k8s.io/v1")
             assert client.create(where, binding).status == 403
+    # what the operator may register is about pods and our own kinds
+    client = control_plane.token_client(token(control_plane, operator.name, operator.account))
+    with contextlib.closing(client):
+        where = operator.where("MutatingWebhookConfiguration")
+        for change in (
+            {"resources": ["*/*"], "apiGroups": ["*"]},
+            {"resources": ["secrets"]},
+            {"resources": ["*"]},
+            {"apiGroups": ["", "apps"]},
+        ):
+            answer = client.apply(where, registration(operator.name, change), MANAGER, dryRun="All")
+            assert answer.status == 403, (change, answer.message)
+            assert "the operator registers webhooks for pods" in answer.message
+        elsewhere = registration(operator.name, {}, namespace=attacker.namespace)
+        answer = client.apply(where, elsewhere, MANAGER, dryRun="All")
+        assert answer.status == 403, answer.message
+        assert client.apply(where, registration(operator.name, {}), MANAGER, dryRun="All").status == 201
     # the webhook's account reads no Secret at all, its own certificate included
     client = control_plane.token_client(token(control_plane, operator.name, operator.name))
     with contextlib.closing(client):
         for name in (f"{operator.name}-tls", f"{operator.name}-authority"):
             assert client.get(at("secrets", operator.name, name)).status == 403
         assert client.get(operator.where("MutatingWebhookConfiguration")).status == 403
+
+
+def registration(name: str, change: Json, namespace: str = "") -> Json:
+    """A webhook configuration as the operator makes them, with another rule."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    service = {"name": name, "namespace": namespace or name}
+    hook = {
+        "name": "pods.vestibule.dev",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": service},
+        "sideEffects": "None",
+        "rules": [{**rule, **change}],
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [hook],
+    }
 
 
 def test_the_login_of_the_issuer_is_not_sent_to_a_host_that_an_object_names(
