@@ -199,7 +199,8 @@ class Operated:
             where = at(kind.plural, api=kind.api_version)
             self.admin.delete(where, labelSelector=f"{OWNER}={self.name}")
         for thing in operator.objects(self.settings):
-            if thing["kind"] in ("ClusterRole", "ClusterRoleBinding", "Namespace") or (
+            policies = ("ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy")
+            if thing["kind"] in ("ClusterRole", "ClusterRoleBinding", "Namespace", *policies) or (
                 thing["metadata"].get("namespace") == "default"
             ):
                 self.admin.delete(path_of(thing))

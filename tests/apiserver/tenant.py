@@ -110,8 +110,8 @@ class Listener:
         self.port = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
-    def kubeconfig(self, host: str = "127.0.0.1", cluster: Json | None = None, **user: Any) -> str:
-        """A kubeconfig that leads here."""
+    def kubeconfig(self, host: str = "127.0.0.1", cluster: Any = None, **user: Any) -> str:
+        """A kubeconfig that leads here; ``cluster`` changes fields of the cluster."""
         said = {
             "server": f"https://{host}:{self.port}",
             "certificate-authority-data": base64.b64encode(self.authority.pem).decode(),

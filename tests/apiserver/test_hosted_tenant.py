@@ -77,10 +77,11 @@ def test_programs_files_and_unverified_servers_are_refused_by_field(
         "args": ["-c", f"touch {proof}"],
         "interactiveMode": "Never",
     }
+    provider: Any = {"name": "gcp", "config": {"cmd-path": "/bin/sh"}}
     attacks: dict[str, tuple[str, str]] = {
         "exec": (listener.kubeconfig(exec=run), "users[u].user.exec"),
         "auth-provider": (
-            listener.kubeconfig(**{"auth-provider": {"name": "gcp", "config": {"cmd-path": "/bin/sh"}}}),
+            listener.kubeconfig("127.0.0.1", **{"auth-provider": provider}),
             "users[u].user.auth-provider",
         ),
         "token-file": (listener.kubeconfig(tokenFile=str(secret)), "users[u].user.tokenFile"),

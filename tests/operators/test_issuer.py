@@ -11,6 +11,7 @@ import pytest
 from tests.oidc import making
 from tests.oidc.making import Killed, Watched
 from vestibule import errors
+from vestibule.adapters.clouds.objectstore.azure_blob import AzureBlobs
 from vestibule.adapters.clouds.objectstore.directory import Directory
 from vestibule.apps.operator.issuer import place, status
 from vestibule.core.kinds import publishing
@@ -115,3 +116,48 @@ def test_every_problem_of_an_object_is_told() -> None:
     ]
     with pytest.raises(errors.InvalidInput, match="spec: Object missing required field `to`"):
         publishing.parse({"metadata": {"name": "c"}, "spec": {}})
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        "azblob:https://attacker.example/oidc",
+        "azblob:https://blob.core.windows.net.attacker.example/oidc",
+        "azblob:https://attacker.example:443/oidc",
+        "azblob:https://127.0.0.1:10000/devstoreaccount1/oidc",
+    ],
+)
+def test_our_login_is_sent_to_azure_and_to_named_hosts_alone(
+    to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_KEY", raising=False)
+    spec = Publish(to=to)
+
+    with pytest.raises(errors.InvalidInput, match=r"PublishedIssuer i: spec\.to: .*--issuer-host"):
+        place.opened("i", spec)
+
+
+def test_a_signature_by_the_accounts_key_is_enough_for_a_double(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It tells nobody the key, and no token goes with it."""
+    monkeypatch.setenv("AZURE_STORAGE_KEY", "a2V5")
+    found = place.opened("i", Publish(to="azblob:https://127.0.0.1:10000/devstoreaccount1/oidc"))
+
+    assert isinstance(found, AzureBlobs)
+    assert found._credential is None
+
+
+@pytest.mark.parametrize(
+    ("to", "hosts"),
+    [
+        ("azblob:myaccount/oidc", []),
+        ("azblob:https://myaccount.blob.core.usgovcloudapi.net/oidc", []),
+        ("azblob:https://id.example.com/oidc", ["id.example.com"]),
+    ],
+)
+def test_and_there_it_is(to: str, hosts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_KEY", raising=False)
+    monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "EnvironmentCredential")
+    found = place.opened("i", Publish(to=to), hosts)
+
+    assert isinstance(found, AzureBlobs)
+    assert found._credential is not None

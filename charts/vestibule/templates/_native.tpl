@@ -1648,6 +1648,56 @@ subjects:
     namespace: '{{ .namespace }}'
 {{- end -}}
 
+{{- define "vestibule.native.operator.validatingadmissionpolicy" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: '{{ .name }}-operator'
+  labels:
+    app.kubernetes.io/name: '{{ .name }}-operator'
+    app.kubernetes.io/managed-by: vestibule
+spec:
+  failurePolicy: Fail
+  matchConditions:
+    - name: the-operator
+      expression: request.userInfo.username == 'system:serviceaccount:{{ .namespace }}:{{ .name }}-operator'
+  matchConstraints:
+    matchPolicy: Equivalent
+    resourceRules:
+      - apiGroups:
+          - admissionregistration.k8s.io
+        apiVersions:
+          - v1
+        operations:
+          - CREATE
+          - UPDATE
+        resources:
+          - mutatingwebhookconfigurations
+          - validatingwebhookconfigurations
+        scope: Cluster
+  validations:
+    - expression: object.?webhooks.orValue([]).all(h, h.?rules.orValue([]).all(r, r.apiGroups.all(g, g in ['', 'controlplane.cluster.x-k8s.io', 'infrastructure.cluster.x-k8s.io', 'kataconfiguration.openshift.io', 'vestibule.dev']) && r.resources.all(x, !x.contains('*')) && (!('' in r.apiGroups) || r.resources.all(x, x == 'pods' || x.startsWith('pods/')))))
+      message: the operator registers webhooks for pods and kinds of ours alone
+      reason: Forbidden
+    - expression: object.?webhooks.orValue([]).all(h, h.clientConfig.?service.?namespace.orValue('{{ .namespace }}') == '{{ .namespace }}' && h.clientConfig.?url.orValue('https://').startsWith('https://'))
+      message: the operator registers webhooks of its own namespace, or at an https address
+      reason: Forbidden
+{{- end -}}
+
+{{- define "vestibule.native.operator.validatingadmissionpolicybinding" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: '{{ .name }}-operator'
+  labels:
+    app.kubernetes.io/name: '{{ .name }}-operator'
+    app.kubernetes.io/managed-by: vestibule
+spec:
+  policyName: '{{ .name }}-operator'
+  validationActions:
+    - Deny
+{{- end -}}
+
 {{- define "vestibule.native.operator.lease" -}}
 apiVersion: coordination.k8s.io/v1
 kind: Lease
@@ -2206,7 +2256,7 @@ subjects:
 {{- end -}}
 
 {{- define "vestibule.native.operator.all" -}}
-["serviceaccount", "clusterrole", "clusterrolebinding", "role", "rolebinding", "lease", "deployment", "clusterrole-aro", "clusterrolebinding-aro", "service-aro", "clusterrole-hosted", "rolebinding-hosted", "clusterrolebinding-hosted"]
+["serviceaccount", "clusterrole", "clusterrolebinding", "role", "rolebinding", "validatingadmissionpolicy", "validatingadmissionpolicybinding", "lease", "deployment", "clusterrole-aro", "clusterrolebinding-aro", "service-aro", "clusterrole-hosted", "rolebinding-hosted", "clusterrolebinding-hosted"]
 {{- end -}}
 
 {{- define "vestibule.native.defaults" -}}

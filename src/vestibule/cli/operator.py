@@ -58,6 +58,13 @@ One object asks for the webhook:
     help="Look after PublishedIssuers; one operator of a cluster is enough.",
 )
 @click.option(
+    "--issuer-host",
+    "issuer_hosts",
+    multiple=True,
+    metavar="HOST",
+    help="Send our Azure login to this host, too, where a PublishedIssuer names it; several times.",
+)
+@click.option(
     "--leader-elect/--no-leader-elect",
     default=True,
     show_default=True,
@@ -145,6 +152,7 @@ def command(
     image: str,
     only: tuple[str, ...],
     issuers: bool,
+    issuer_hosts: tuple[str, ...],
     leader_elect: bool,
     lease: str,
     metrics_addr: str,
@@ -179,6 +187,7 @@ def command(
         metrics_addr=metrics_addr,
         only=frozenset(only),
         issuers=issuers,
+        issuer_hosts=issuer_hosts,
         workers=workers,
         resync=resync,
         hosted=hosted,

@@ -64,6 +64,8 @@ class Options(NamedTuple):
     """Names of the objects that this operator is for; empty: all."""
     issuers: bool = True
     """Whether PublishedIssuers are looked after; one operator of a cluster is enough."""
+    issuer_hosts: tuple[str, ...] = ()
+    """Other hosts than Azure's to which the login of the issuer may be sent."""
     workers: int = 4
     resync: float = RESYNC_SECONDS
     hosted: bool = False
@@ -319,6 +321,7 @@ class App:
             lambda: self._fence.leading,
             self._now,
             options.resync,
+            options.issuer_hosts,
         )
         return [besides.auditor(parts), *([besides.issuer(parts)] if options.issuers else [])]
 

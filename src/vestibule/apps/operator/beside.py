@@ -44,6 +44,8 @@ class Parts(NamedTuple):
     leading: Callable[[], bool]
     now: Callable[[], datetime.datetime]
     resync: float
+    issuer_hosts: tuple[str, ...] = ()
+    """Other hosts than Azure's to which the issuer's login may be sent."""
 
 
 def _name(obj: Object) -> tuple[str]:
@@ -80,7 +82,14 @@ def issuer(parts: Parts) -> tuple[Controller[str], Watches[str]]:
         parts.metrics.show(gvk.PUBLISHED_ISSUER.kind, name, told)
 
     given = issuers.Parts(
-        parts.client, parts.pen, parts.events, parts.numbers.issuers, shown, parts.leading, parts.now
+        parts.client,
+        parts.pen,
+        parts.events,
+        parts.numbers.issuers,
+        shown,
+        parts.leading,
+        parts.now,
+        parts.issuer_hosts,
     )
     controller = Controller(
         "issuers",

@@ -15,7 +15,17 @@ import msgspec
 from vestibule.core.kinds import asokinds, gvk
 from vestibule.core.kinds.config import Settings
 from vestibule.core.kinds.gvk import Kind
-from vestibule.core.native import arocrds, arorights, crds, hostedrights, install, kinds, rbac, sandboxes
+from vestibule.core.native import (
+    arocrds,
+    arorights,
+    crds,
+    hostedrights,
+    install,
+    kinds,
+    operatorpolicy,
+    rbac,
+    sandboxes,
+)
 from vestibule.core.oidc import discovery
 
 Object = dict[str, Any]
@@ -46,6 +56,7 @@ def objects(settings: Settings) -> list[Object]:
         *_bound("Role", namespace, near_rules(settings), subject),
         *_hosted(settings, subject),
         *_aro(settings, own, subject),
+        *(operatorpolicy.objects(own, namespace) if settings.install.guard else []),
         _object("coordination.k8s.io/v1", "Lease", own, namespace),
         _deployment(settings),
     ]

@@ -96,8 +96,9 @@ def _prefix(text: str) -> str:
     return stripped
 
 
-def opened(target: Target, environ: Mapping[str, str]) -> ObjectStore:
-    """The place itself, with the login that this machine has. Raises MissingExtra, Forbidden."""
+def opened(target: Target, environ: Mapping[str, str], *, login: bool = True) -> ObjectStore:
+    """The place itself, with the login that this machine has, or for Azure with the shared key alone. Raises
+    MissingExtra, Forbidden."""
     if target.kind == "dir":
         from vestibule.adapters.clouds.objectstore.directory import Directory
 
@@ -107,7 +108,9 @@ def opened(target: Target, environ: Mapping[str, str]) -> ObjectStore:
 
         key = environ.get(KEY_VARIABLE)
         shared: Callable[[], str] | None = (lambda: key) if key else None
-        return AzureBlobs(target.place, target.container, prefix=target.prefix, shared_key=shared, login=True)
+        return AzureBlobs(
+            target.place, target.container, prefix=target.prefix, shared_key=shared, login=login
+        )
     if target.kind == "s3":
         from vestibule.adapters.clouds.objectstore.s3 import S3
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from vestibule import errors
 from vestibule.adapters.clouds import publication
@@ -25,8 +26,19 @@ class Done(NamedTuple):
     """Why the public does not see it; empty when it does, or when nobody looks."""
 
 
-def opened(name: str, spec: Publish) -> ObjectStore:
-    """The place that an object names. Raises InvalidInput, MissingExtra, Forbidden."""
+_AZURE: Final = (
+    ".blob.core.windows.net",
+    ".blob.core.usgovcloudapi.net",
+    ".blob.core.chinacloudapi.cn",
+    ".blob.storage.azure.net",
+)
+"""Where storage accounts are; nobody but Azure hears what is sent there."""
+
+
+def opened(name: str, spec: Publish, hosts: Collection[str] = ()) -> ObjectStore:
+    """The place that an object names. The operator's login is sent to Azure, and to other hosts only if they
+    are named here: whoever writes the object would get it otherwise. Raises InvalidInput, MissingExtra,
+    Forbidden."""
     for library in ("azure", "google", "botocore"):  # what fails is told in the status, in one sentence
         logging.getLogger(library).addHandler(logging.NullHandler())
     try:
@@ -37,7 +49,15 @@ def opened(name: str, spec: Publish) -> ObjectStore:
             for one in error.problems
         ]
         raise errors.InvalidInput(*told) from None
-    return targets.opened(target, os.environ)
+    host = urlsplit(target.place).hostname or ""
+    if target.kind != "azblob" or host.endswith(_AZURE) or host in hosts:
+        return targets.opened(target, os.environ)
+    if os.environ.get(targets.KEY_VARIABLE):
+        # a signature with the account's key tells nobody the key
+        return targets.opened(target, os.environ, login=False)
+    wrong = f"is {spec.to!r}: {host!r} is no host of Azure's, and our login is not sent there: want "
+    wrong += f"azblob:ACCOUNT/CONTAINER, or an operator that is started with --issuer-host {host}"
+    raise errors.InvalidInput(errors.Problem(f"{KIND} {name}", "spec.to", wrong))
 
 
 def publish(

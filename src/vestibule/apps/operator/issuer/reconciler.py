@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final, NamedTuple, Protocol
 
 from vestibule import errors
@@ -55,6 +55,8 @@ class Parts(NamedTuple):
     leading: Callable[[], bool]
     """Whether we may write to a place outside the cluster."""
     now: Callable[[], datetime.datetime]
+    hosts: Collection[str] = ()
+    """Other hosts than Azure's to which our login may be sent."""
 
 
 class _Look(NamedTuple):
@@ -132,7 +134,7 @@ class Reconciler:
         def run() -> place.Done:
             to, store = self._stores.get(name, ("", None))
             if store is None or to != spec.to:
-                store = place.opened(name, spec)
+                store = place.opened(name, spec, self._parts.hosts)
                 self._stores[name] = (spec.to, store)
             return work(store)
 
