@@ -62,6 +62,9 @@ docs: $(STAMP) ## the documentation site in site/
 image: $(STAMP) ## the container image in dist/, as an OCI layout, without a container engine
 	@scripts/image && scripts/sums
 
+soak: $(STAMP) ## admissions through the real API server while everything around the webhook fails; SOAK="--admissions N --state FILE"
+	@$(BIN)/python -m tests.soak.run $(SOAK)
+
 sbom: $(STAMP) ## what the image holds, in dist/, as CycloneDX
 	@scripts/sbom && scripts/sums
 

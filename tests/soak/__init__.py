@@ -1,0 +1,1 @@
+"""`make soak`: admissions through the real API server while everything around the webhook fails in turn."""
