@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -283,6 +284,32 @@ def test_the_kubeconfig_is_copied_and_never_weakened(
     for name in ("from-azure", f"{cluster.name}-kubeconfig"):
         # the garbage collector looks for new kinds every 30 s, and until then follows no owner of theirs
         stand.admin.wait_gone(manifests.path("Secret", cluster.namespace, name), 75)
+
+
+def test_a_kubeconfig_that_starts_a_program_is_neither_copied_nor_used(
+    stand: Stand, operator: Operators, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may write the Secret that the cluster names writes it; Cluster API would use the copy."""
+    proof = tmp_path / "ran"
+    content = yaml.safe_load(stand.credentials())
+    run = {"command": "/bin/sh", "args": ["-c", f"touch {proof}"], "interactiveMode": "Never"}
+    content["users"][0]["user"] = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", **run}}
+    monkeypatch.setattr(stand, "credentials", lambda: yaml.safe_dump(content).encode())
+    cluster = Cluster(stand, destination="from-azure").create()
+    found = cluster.until("AROControlPlane", "Ready", "False", "KubeconfigInvalid")
+
+    name = content["users"][0]["name"]
+    assert f"Secret from-azure, key config: users[{name}].user.exec: " in said(found, "Ready")["message"]
+    where = manifests.path("Secret", cluster.namespace, f"{cluster.name}-kubeconfig")
+    assert stand.admin.get(where).status == 404
+    # put where Cluster API looks, it is not used either
+    data = {"value": base64.b64encode(stand.credentials()).decode()}
+    thing = {"metadata": {"name": f"{cluster.name}-kubeconfig"}, "data": data}
+    stand.admin.create(at("secrets", cluster.namespace), thing).object  # noqa: B018 - raises
+    cluster.until("AROMachinePool", "NodesRead", "False", "KubeconfigRefused")
+    assert not proof.exists()
+    cluster.delete()
+    cluster.gone()
 
 
 def test_a_kubeconfig_that_ends_soon_is_renewed(

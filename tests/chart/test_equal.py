@@ -206,7 +206,7 @@ def test_every_setting_of_the_operator_is_a_value() -> None:
         ):
             heard.add(field.encode_name)
 
-    assert heard == {"name", "namespace", "image", "guard", *OF_OPERATOR}
+    assert heard == {"name", "namespace", "image", *OF_OPERATOR}
 
 
 def test_by_default_the_settings_are_the_same_text(program: Helm) -> None:

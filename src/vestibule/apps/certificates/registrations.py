@@ -48,11 +48,6 @@ class Seen(NamedTuple):
     problems: tuple[str, ...] = ()
     """Why others could not be read."""
 
-    @property
-    def trusted(self) -> list[str]:
-        """The CAs that every webhook of every registration trusts; none when one could not be read."""
-        return [] if self.problems else keeping.trusted(self.found.values())
-
 
 class Registrations:
     """Ours, by name."""
