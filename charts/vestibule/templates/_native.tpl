@@ -1921,9 +1921,11 @@ subjects:
   },
   "identityPolicies": false,
   "install": {
+    "apiServers": [],
     "aro": false,
     "caBundle": "",
     "certificate": "self",
+    "clientCa": "",
     "cpu": "100m",
     "evictions": false,
     "finalCheck": "off",

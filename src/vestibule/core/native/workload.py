@@ -3,6 +3,7 @@ default."""
 
 from __future__ import annotations
 
+import ipaddress
 import math
 from typing import Any, Final
 
@@ -12,6 +13,8 @@ from vestibule.core.kinds.config import Settings
 Object = dict[str, Any]
 SETTINGS_FILE: Final = "settings.json"
 _SETTINGS_DIRECTORY: Final = "/etc/vestibule"
+CLIENT_CA_FILE: Final = "/client-ca/ca.crt"
+"""Where the CA of the API servers' client certificates is mounted."""
 _TOKEN_DIRECTORY: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -129,6 +132,11 @@ def _container(settings: Settings) -> Object:
                 if install.certificate == "self"
                 else [{"name": "tls", "mountPath": "/tls", "readOnly": True}]
             ),
+            *(
+                [{"name": "client-ca", "mountPath": CLIENT_CA_FILE.rpartition("/")[0], "readOnly": True}]
+                if install.client_ca
+                else []
+            ),
             {"name": "token", "mountPath": _TOKEN_DIRECTORY, "readOnly": True},
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a size-limited emptyDir
         ],
@@ -148,6 +156,11 @@ def _volumes(settings: Settings) -> list[Object]:
                     "secret": {"secretName": f"{settings.install.name}-tls", "defaultMode": 0o440},
                 }
             ]
+        ),
+        *(
+            [{"name": "client-ca", "configMap": {"name": settings.install.client_ca}}]
+            if settings.install.client_ca
+            else []
         ),
         {
             "name": "token",
@@ -201,11 +214,17 @@ def _budget(settings: Settings) -> Object:
 
 
 def _network_policy(settings: Settings) -> Object:
-    """In: reviews from anywhere (the API server has no pod address) and scrapes. Out: DNS and the API
-    server."""
-    ingress = [{"protocol": "TCP", "port": "https"}]
-    if settings.serving.metrics_addr:
-        ingress.append({"protocol": "TCP", "port": "metrics"})
+    """In: reviews, from the API servers where the settings name them and else from anywhere (they have no pod
+    address), and scrapes. Out: DNS and the API server."""
+    reviews: Object = {"ports": [{"protocol": "TCP", "port": "https"}]}
+    scrapes = [{"protocol": "TCP", "port": "metrics"}] if settings.serving.metrics_addr else []
+    if settings.install.api_servers:
+        networks = [str(ipaddress.ip_network(one)) for one in settings.install.api_servers]
+        reviews["from"] = [{"ipBlock": {"cidr": network}} for network in networks]
+        ingress = [reviews, *([{"ports": scrapes}] if scrapes else [])]
+    else:
+        reviews["ports"] += scrapes
+        ingress = [reviews]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -213,7 +232,7 @@ def _network_policy(settings: Settings) -> Object:
         "spec": {
             "podSelector": {"matchLabels": selector(settings)},
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"ports": ingress}],
+            "ingress": ingress,
             "egress": [
                 {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]},
                 {"ports": [{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 6443}]},
