@@ -11,7 +11,7 @@ STAMP  := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-old fuzz check bench docs lock fmt clean venv rig rig-up rig-down image sbom chart dist
+.PHONY: help demo test test-old fuzz soak check bench docs lock fmt clean venv rig rig-up rig-down image sbom chart dist
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -43,6 +43,8 @@ IDLE, LOADED = Bar(45.0), Bar(60.0)
 """MiB of resident memory, idle and after load."""
 START = Bar(400.0)
 """ms from the start of the process until it is ready."""
+HOSTILE_TIME, HOSTILE_ANSWER = Bar(100.0), Bar(2.0)
+"""ms for a megabyte of the costliest review that a tenant can write, and MB of the longest answer."""
 NO_ERRORS = Bar(0.0)
 FLEET_SMALL, FLEET_LARGE = Bar(75.0), Bar(140.0)
 """MiB of resident memory with 10,000 and with 100,000 ServiceAccounts."""

@@ -525,8 +525,10 @@ def test_the_operator_as_asked(program: Helm, values: str) -> None:
     bindings = [
         thing
         for thing in objects
-        if thing["kind"].endswith("Binding")
+        if thing["kind"].endswith("RoleBinding")
         and thing["metadata"]["labels"]["app.kubernetes.io/name"] == "vestibule-operator"
     ]
+    policy = by_key(objects)["ValidatingAdmissionPolicy", "", "vestibule-operator"]
+    assert ":keeper'" in policy["spec"]["matchConditions"][0]["expression"]
     assert len(bindings) == 4
     assert {subject["name"] for thing in bindings for subject in thing["subjects"]} == {"keeper"}

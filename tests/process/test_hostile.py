@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import hostile
 from tests.process.webhook import POD, Load, Webhook, running, until
 from tests.vectors import case
 
@@ -138,3 +139,27 @@ def test_a_body_over_the_limit_is_413_and_one_at_the_limit_is_read(tmp_path: Pat
             peer.sendall(head(f"Content-Length: {7 * MIB + 1}"))
             assert b" 413 " in peer.recv(1000)
         assert webhook.post(b" " * (7 * MIB - 2) + b"{}")[0] == 422
+
+
+@pytest.mark.slow
+def test_pods_made_to_cost_much_leave_others_served_and_memory_bounded(tmp_path: Path) -> None:
+    """Every hostile shape, sized to 135 KB and to 1.5 MB, beside a caller that must not notice."""
+    bodies: list[bytes] = []
+    for make in hostile.SHAPES.values():
+        small = len(case.review(make(100)))
+        each = max(1.0, (len(case.review(make(200))) - small) / 100)
+        bodies += [case.review(make(int(size / each))) for size in (135_000, 1_500_000)]
+    with running(tmp_path) as webhook, Load(webhook, 1) as good:
+        until(lambda: good.sent > 100, "a warm process")
+        slowest = 0.0
+        for body in bodies:
+            began = time.monotonic()
+            status, answer = webhook.post(body)
+            slowest = max(slowest, time.monotonic() - began)
+            assert status == 200, answer[:200]
+            assert len(answer) <= 2_000_000
+        good.stop()
+
+        assert good.failures == []
+        assert webhook.resident() <= 110 * MIB
+        assert slowest < 5, "a bound for a busy machine; make bench measures it"

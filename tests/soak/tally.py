@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 COUNTS: Final = ("admissions", "wrong", "fail_open")
-"""Wrong: another identity than the account's. Fail open: created without any, with ``failurePolicy: Fail``."""
+"""Wrong: another identity than the account's. Fail open: created without any, although ``Fail`` is set."""
 
 
 class Tally:

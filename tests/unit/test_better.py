@@ -516,4 +516,4 @@ def test_at_most_three_short_ascii_warnings_are_sent() -> None:
 
     assert len(warnings) == 3
     assert all(len(text) <= 200 and text.isascii() and text.isprintable() for text in warnings)
-    assert warnings[-1] == "vestibule: and 4 more; 'vestibule explain' lists them all"
+    assert warnings[-1] == "vestibule: and 2 more; 'vestibule explain' lists them all"

@@ -2365,7 +2365,7 @@ subjects:
     "containers": 200,
     "listNames": 50,
     "patchBytes": 1000000,
-    "unknownKeys": 5,
+    "unknownKeys": 3,
     "valueLength": 2048
   },
   "policies": [],

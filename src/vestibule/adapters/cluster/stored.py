@@ -8,6 +8,7 @@ address that is dialled, whatever name it was resolved from and whenever.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterable
 from typing import Any, Final
 
 from vestibule import errors
@@ -30,21 +31,47 @@ def values(text: bytes | str) -> Any:
     if len(raw) > storedkubeconfig.LARGEST:
         raise ValueError(f"has {len(raw)} bytes, want {storedkubeconfig.LARGEST} at most")
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-    depth = 0
     try:
-        for number, event in enumerate(yaml.parse(raw, Loader=loader)):
-            if isinstance(event, yaml.AliasEvent):
-                raise ValueError("has an alias, want every value where it belongs")
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-            if depth > _DEEPEST or number > _MOST_EVENTS:
-                raise ValueError("is nested too deeply or has too many entries, want a kubeconfig")
+        _check(yaml.parse(raw, Loader=loader))
         # scalars stay text: no type of YAML is made of what a stranger wrote
         return yaml.load(raw, Loader=loader)  # noqa: S506
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError("is no YAML") from error
+
+
+class _Open:
+    """A mapping or a list that has begun."""
+
+    def __init__(self, *, mapping: bool) -> None:
+        self.mapping = mapping
+        self.key = mapping
+        """Whether a key comes next."""
+        self.seen: set[str] = set()
+
+
+def _check(events: Iterable[Any]) -> None:
+    """What readers of YAML disagree about, and what costs more than it looks; raises ValueError."""
+    import yaml  # noqa: PLC0415 - as above
+
+    stack: list[_Open] = []
+    for number, event in enumerate(events):
+        if number > _MOST_EVENTS or len(stack) > _DEEPEST:
+            raise ValueError("is nested too deeply or has too many entries, want a kubeconfig")
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("has an alias, want every value where it belongs")
+        if isinstance(event, yaml.CollectionEndEvent):
+            stack.pop()
+        if not isinstance(event, yaml.NodeEvent):
+            continue
+        if stack and stack[-1].mapping:
+            above = stack[-1]
+            if above.key:
+                if not isinstance(event, yaml.ScalarEvent) or event.value in above.seen:
+                    raise ValueError("has a key twice, or one that is no text, want each key once")
+                above.seen.add(event.value)
+            above.key = not above.key
+        if isinstance(event, yaml.CollectionStartEvent):
+            stack.append(_Open(mapping=isinstance(event, yaml.MappingStartEvent)))
 
 
 def parse(text: bytes | str, place: str) -> Stored:

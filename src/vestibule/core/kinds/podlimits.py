@@ -23,7 +23,7 @@ class PodLimits(Section, frozen=True):
     """Names in one list of containers (``cwii.dev/skip-containers`` and the like)."""
     value_length: int = 2048
     """Characters of one value that goes into a pod (a role, an audience and the like)."""
-    unknown_keys: int = 5
+    unknown_keys: int = 3
     """Unknown keys that are reported with the key that was probably meant; further ones are ignored without a
     report of their own."""
     patch_bytes: int = 1_000_000

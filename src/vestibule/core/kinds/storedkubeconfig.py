@@ -22,6 +22,18 @@ from vestibule.errors import Problem
 LARGEST: Final = 256 * 1024
 """Bytes of a kubeconfig; one of a hundred clusters has less."""
 _MOST_PROBLEMS: Final = 16
+_WHOLE: Final = frozenset(
+    {
+        "apiVersion",
+        "kind",
+        "preferences",
+        "clusters",
+        "users",
+        "contexts",
+        "current-context",
+        "extensions",
+    }
+)
 _CLUSTER: Final = frozenset(
     {"server", "certificate-authority-data", "tls-server-name", "disable-compression", "extensions"}
 )
@@ -29,6 +41,7 @@ _USER: Final = frozenset(
     {"token", "client-certificate-data", "client-key-data", "username", "password", "extensions"}
 )
 _CONTEXT: Final = frozenset({"cluster", "user", "namespace", "extensions"})
+_UNKNOWN: Final = "is no field that is taken from a cluster"
 _WANTED: Final = {
     "exec": "starts a program, want a token or a client certificate as data",
     "auth-provider": "starts a plug-in, want a token or a client certificate as data",
@@ -123,6 +136,9 @@ class _Reader:
         if not isinstance(values, Mapping):
             self._wrong("", "is no mapping, want a kubeconfig")
             return Stored("")
+        for key in values:
+            if key not in _WHOLE:
+                self._wrong(_shown(key), _UNKNOWN)
         clusters = self._entries(values, "clusters", "cluster", _CLUSTER)
         users = self._entries(values, "users", "user", _USER)
         contexts = self._entries(values, "contexts", "context", _CONTEXT)
@@ -172,6 +188,8 @@ class _Reader:
                 self._wrong(f"{section}[{index}]", "has no name")
                 continue
             where = f"{section}[{_shown(name)}]"
+            for key in entry.keys() - {"name", field}:
+                self._wrong(f"{where}.{_shown(key)}", _UNKNOWN)
             if name in found:
                 self._wrong(where, "stands there twice, want each name once")
             body = entry.get(field)
@@ -181,7 +199,7 @@ class _Reader:
                 body = {}
             for key, value in body.items():
                 if key not in known and not _absent(value):
-                    wrong = _WANTED.get(str(key), "is no field that is taken from a cluster")
+                    wrong = _WANTED.get(str(key), _UNKNOWN)
                     self._wrong(f"{where}.{field}.{_shown(key)}", wrong)
             found[name] = body
         return found
