@@ -187,3 +187,45 @@ def test_the_login_of_the_issuer_is_not_sent_to_a_host_that_an_object_names(
             assert listener.seen == []
         finally:
             operator.admin.delete(path)
+
+
+def test_the_token_of_the_operator_grants_nobody_more_than_it_has(
+    control_plane: ControlPlane, operator: Operated, attacker: Tenant
+) -> None:
+    """It may write roles and bindings of its names; what they say is limited to what it holds."""
+    api, name = "rbac.authorization.k8s.io/v1", operator.name
+    operator.ask()
+    operator.start()
+    role = at("clusterroles", name=name, api=api)
+    operator.admin.wait(role)
+    everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+    secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+    subject = {"kind": "User", "name": attacker.name, "apiGroup": "rbac.authorization.k8s.io"}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    binding = {
+        "apiVersion": api,
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": f"{name}-guard"},
+        "roleRef": reference,
+        "subjects": [subject],
+    }
+    near = {**binding, "kind": "RoleBinding", "metadata": {"name": f"{name}-initdata"}}
+    initdata = at("rolebindings", attacker.namespace, f"{name}-initdata", api=api)
+    client = control_plane.token_client(token(control_plane, name, operator.account))
+    with contextlib.closing(client):
+        for rule in (everything, secrets):
+            answer = client.patch(role, {"rules": [rule]})
+            assert answer.status == 403, answer.message
+            assert "attempting to grant RBAC permissions not currently held" in answer.message
+        wide = at("clusterrolebindings", name=f"{name}-guard", api=api)
+        for path, thing in ((wide, binding), (initdata, near)):
+            answer = client.apply(path, thing, MANAGER)
+            assert answer.status == 403, answer.message
+            assert "attempting to grant RBAC permissions not currently held" in answer.message
+        # the policy that limits it is out of its reach, and so are its own roles
+        for plural in ("validatingadmissionpolicies", "validatingadmissionpolicybindings"):
+            where = at(plural, name=operator.account, api="admissionregistration.k8s.io/v1")
+            assert client.patch(where, {"spec": {}}).status == 403
+            assert client.delete(where).status == 403
+        own = at("clusterroles", name=operator.account, api=api)
+        assert client.patch(own, {"rules": [everything]}).status == 403

@@ -4,6 +4,7 @@ again. Real servers."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 
@@ -13,6 +14,7 @@ from vestibule import errors
 from vestibule.adapters.cluster.access import Access, Anonymous
 from vestibule.adapters.cluster.calls import Call
 from vestibule.adapters.cluster.client import Client
+from vestibule.adapters.cluster.guard import Guard
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -166,3 +168,32 @@ def test_a_write_is_not_sent_again_where_the_server_may_have_done_it() -> None:
     for said in (b"503 Service Unavailable", b"500 Internal Server Error"):
         assert ask(Call("PATCH", "/"), said, b"200 OK")[0] == int(said[:3])
         assert ask(Call("GET", "/"), said, b"200 OK")[0] == 200
+
+
+def test_an_answer_without_end_of_a_cluster_that_a_tenant_names_is_given_up() -> None:
+    """Its administrator decides what its API server sends."""
+
+    async def conversation() -> str:
+        async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(HEAD)
+            with contextlib.suppress(OSError):
+                while True:
+                    writer.write(chunk(b"x" * 65536))
+                    await writer.drain()
+
+        server = await asyncio.start_server(endless, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        access = Access(f"http://127.0.0.1:{port}", None, Anonymous(), guard=Guard(loopback=True))
+        client = Client(access, timeout=20)
+        try:
+            async with asyncio.timeout(15):
+                await client.send(Call("PATCH", "/"))
+        except errors.Unavailable as error:
+            return str(error)
+        finally:
+            await client.close()
+            server.close()
+        return ""
+
+    assert "an answer is larger than we take" in asyncio.run(conversation())
