@@ -72,9 +72,27 @@ def test_a_gated_pod_keeps_the_annotations_that_decide_about_its_guest(
     other = guarded.admin.patch(where, {"metadata": {"annotations": {"example.org/own": "2"}}}, MERGE)
 
     assert (refused.status, other.status) == (403, 200)
-    assert f"{key} was decided at admission" in refused.message
+    assert "io.katacontainers.* was decided at admission" in refused.message
     stored = guarded.admin.get(where).object["metadata"]["annotations"]
     assert key not in stored, status.message
+
+
+def test_a_binding_brings_no_annotation_that_was_decided_at_admission(
+    guarded: ControlPlane, namespace: str
+) -> None:
+    pod = create(guarded, namespace, "kata-cc").object
+    name = pod["metadata"]["name"]
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name, "annotations": {kata.KERNEL_PARAMS: "x"}},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "n"},
+    }
+
+    refused = guarded.admin.create(at("pods", namespace, name=name, sub="binding"), binding)
+
+    assert refused.status == 403, refused.message
+    assert "a Binding cannot bring annotations" in refused.message
 
 
 def test_a_debug_container_passes_and_brings_no_annotation(guarded: ControlPlane, namespace: str) -> None:

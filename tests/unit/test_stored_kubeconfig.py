@@ -207,7 +207,7 @@ def test_any_bytes_give_a_kubeconfig_or_problems(raw: bytes) -> None:
         ("169.254.169.254", "link-local"),
         ("::ffff:169.254.169.254", "link-local"),
         ("64:ff9b::a9fe:a9fe", "link-local"),
-        ("64:ff9b:1::a9fe:a9fe", "link-local"),
+        ("64:ff9b:1::a9fe:a9fe", "translated"),
         ("2002:a9fe:a9fe::1", "link-local"),
         ("fe80::1", "link-local"),
         ("fe80::1%eth0", "link-local"),

@@ -45,10 +45,17 @@ class Scope(NamedTuple):
 EVERYWHERE: Final = Scope()
 
 
+def is_name(text: str) -> bool:
+    """Whether an object can have this name at all."""
+    return (
+        bool(text) and text not in (".", "..") and text.isprintable() and "/" not in text and "%" not in text
+    )
+
+
 def _segment(kind: Kind, text: str) -> str:
     """A name as one segment of a path; raises InvalidInput for one that an API server would read as several,
     because it splits the path after decoding it."""
-    if text in (".", "..") or not text.isprintable() or "/" in text or "%" in text:
+    if not is_name(text):
         wrong = f"{text[:80]!r} is no name of an object, want one without '/' and '%'"
         raise errors.InvalidInput(errors.Problem(kind.kind, "name", wrong))
     return quote(text, safe="")

@@ -149,6 +149,9 @@ class LiveCluster:
     async def _read(self, key: _Key) -> Source | None:
         kind, namespace, name = key
         what = _named(kind, namespace, name)
+        if not calls.is_name(name) or (namespace and not calls.is_name(namespace)):
+            return None  # no object has such a name, whatever an owner reference says
+        started = self._clock()
         try:
             answer = await self._client.send(calls.get(kind, namespace, name))
             if answer.status == 403 and self._may_miss(kind):
@@ -168,7 +171,7 @@ class LiveCluster:
         if found is not None and kind not in self._stores:
             # a read that was overtaken by a newer one of the same object must not be cached over it
             if self._reading.get(key) is asyncio.current_task():
-                self._cache(key, found)
+                self._cache(key, found, started)
             self._read_owners_anew(kind, found)
         return found
 
@@ -194,10 +197,11 @@ class LiveCluster:
                 self._drop(key)
                 self._reading.pop(key, None)
 
-    def _cache(self, key: _Key, found: Source) -> None:
+    def _cache(self, key: _Key, found: Source, since: float) -> None:
+        """Cache what was read; its second counts from the moment it was asked for."""
         self._drop(key)
         size = _ENTRY_BYTES + sum(map(len, found.annotations))
-        self._recent[key] = _Recent(self._clock() + OWNER_SECONDS, found, size)
+        self._recent[key] = _Recent(since + OWNER_SECONDS, found, size)
         self._recent_bytes += size
         while self._recent_bytes > _CACHE_BYTES:
             self._drop(next(iter(self._recent)))

@@ -3,7 +3,8 @@
     returned response          sent as it is
     raised Unavailable         503 with Retry-After: 1, which the API server retries
     past its deadline          the same, after the handler has been cancelled
-    anything else              500 without Retry-After: the cluster's failurePolicy decides
+    anything else              what ``fault`` answers in its place, where there is one; else 500 without
+                               Retry-After: the cluster's failurePolicy decides
 
 The log gets the type and the stack of an unexpected exception, never its text: that may quote the review.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from vestibule import errors
@@ -21,7 +22,7 @@ from vestibule.adapters.serving import answers
 from vestibule.adapters.serving.limits import GRAIN
 from vestibule.adapters.serving.messages import Handler, HttpRequest, HttpResponse
 
-__all__ = ["Overdue", "bounded", "call", "outcome"]
+__all__ = ["Fault", "Overdue", "bounded", "call", "outcome"]
 
 logger = logging.getLogger(__name__)
 
@@ -30,15 +31,21 @@ class Overdue(errors.Unavailable):
     """A handler passed its deadline."""
 
 
-def call(handler: Handler, request: HttpRequest) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
+Fault = Callable[[HttpRequest], HttpResponse | None]
+"""What is answered where a handler failed unexpectedly; None: 500. It must not raise."""
+
+
+def call(
+    handler: Handler, request: HttpRequest, fault: Fault | None = None
+) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
     """The handler's response, or its coroutine not yet started; never raises an Exception."""
     try:
         result = handler(request)
     except Exception as error:  # noqa: BLE001 - the guard: no request may end the process
-        return _answer(error, request)
+        return _answer(error, request, fault)
     if type(result) is HttpResponse or asyncio.iscoroutine(result):
         return result
-    return _answer(TypeError("handler returned neither a response nor a coroutine"), request)
+    return _answer(TypeError("handler returned neither a response nor a coroutine"), request, fault)
 
 
 async def bounded(work: Coroutine[Any, Any, HttpResponse], deadline: float) -> HttpResponse:
@@ -52,20 +59,22 @@ async def bounded(work: Coroutine[Any, Any, HttpResponse], deadline: float) -> H
         raise
 
 
-def outcome(task: asyncio.Task[HttpResponse], request: HttpRequest) -> HttpResponse:
+def outcome(
+    task: asyncio.Task[HttpResponse], request: HttpRequest, fault: Fault | None = None
+) -> HttpResponse:
     """What a finished task of ``bounded`` answers."""
     if task.cancelled():
         return answers.UNAVAILABLE
     error = task.exception()
     if error is not None:
-        return _answer(error, request)
+        return _answer(error, request, fault)
     result = task.result()
     if type(result) is HttpResponse:
         return result
-    return _answer(TypeError("handler's coroutine returned no response"), request)
+    return _answer(TypeError("handler's coroutine returned no response"), request, fault)
 
 
-def _answer(error: BaseException, request: HttpRequest) -> HttpResponse:
+def _answer(error: BaseException, request: HttpRequest, fault: Fault | None) -> HttpResponse:
     if isinstance(error, errors.Unavailable):
         return answers.UNAVAILABLE
     logger.error(
@@ -77,4 +86,5 @@ def _answer(error: BaseException, request: HttpRequest) -> HttpResponse:
             "stack": "".join(traceback.format_tb(error.__traceback__)),
         },
     )
-    return answers.INTERNAL_ERROR
+    instead = fault(request) if fault is not None else None
+    return instead or answers.INTERNAL_ERROR

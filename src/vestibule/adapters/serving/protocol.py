@@ -226,7 +226,7 @@ class Connection(asyncio.Protocol):
                 service.stats.shed += 1
                 self._answer(request, connection, answers.BUSY)
                 continue
-            result = endpoint.call(service.handler, request)
+            result = endpoint.call(service.handler, request, service.fault)
             if isinstance(result, HttpResponse):
                 self._answer(request, connection, result)
             else:
@@ -277,7 +277,7 @@ class Connection(asyncio.Protocol):
         work.close()  # a task cancelled before its first step has not touched it
         self._service.stats.inflight -= 1
         self._service.stats.inflight_bytes -= len(request.body)
-        response = endpoint.outcome(task, request)
+        response = endpoint.outcome(task, request, self._service.fault)
         if not task.cancelled() and isinstance(task.exception(), endpoint.Overdue):
             self._service.stats.overdue += 1
         if self._task is not task:

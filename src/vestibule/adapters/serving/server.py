@@ -19,6 +19,7 @@ from typing import Final
 
 from vestibule.adapters.serving import allocator, peers
 from vestibule.adapters.serving.arrivals import Arrivals
+from vestibule.adapters.serving.endpoint import Fault
 from vestibule.adapters.serving.limits import GRAIN, Limits
 from vestibule.adapters.serving.messages import Handler, HttpRequest, HttpResponse
 from vestibule.adapters.serving.service import Service, Stats
@@ -47,9 +48,16 @@ class Server:
     """One handler behind any number of listening addresses."""
 
     def __init__(
-        self, handler: Handler, *, limits: Limits = _DEFAULTS, tls: TlsHolder | None, name: str
+        self,
+        handler: Handler,
+        *,
+        limits: Limits = _DEFAULTS,
+        tls: TlsHolder | None,
+        name: str,
+        fault: Fault | None = None,
     ) -> None:
-        self._service = Service(handler, limits, tls)
+        """``fault`` answers in the place of a handler that failed unexpectedly."""
+        self._service = Service(handler, limits, tls, fault)
         self._name = name
         self._listeners: list[socket.socket] = []
         self._addresses: list[tuple[str, int]] = []

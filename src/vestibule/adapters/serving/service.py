@@ -11,6 +11,7 @@ import resource
 from typing import TYPE_CHECKING, Final
 
 from vestibule.adapters.serving import eviction
+from vestibule.adapters.serving.endpoint import Fault
 from vestibule.adapters.serving.heads import Heads
 from vestibule.adapters.serving.limits import Limits
 from vestibule.adapters.serving.messages import Handler
@@ -69,12 +70,15 @@ class Service:
     """The shared state; one per server, alive as long as it."""
 
     __slots__ = (
-        "_full_until", "_queued", "connections", "draining", "empty", "handler", "heads", "incoming",
+        "_full_until", "_queued", "connections", "draining", "empty", "fault", "handler", "heads", "incoming",
         "limits", "lingering", "loop", "most_connections", "most_waiting", "shedding", "stats", "tls",
     )  # fmt: skip
 
-    def __init__(self, handler: Handler, limits: Limits, tls: TlsHolder | None) -> None:
+    def __init__(
+        self, handler: Handler, limits: Limits, tls: TlsHolder | None, fault: Fault | None = None
+    ) -> None:
         self.handler = handler
+        self.fault = fault
         self.limits = limits
         self.tls = tls
         self.loop: asyncio.AbstractEventLoop

@@ -139,7 +139,9 @@ class App:
             }
         )
         limits = Limits(connections=serving.max_connections, inflight=serving.max_inflight)
-        self.server = Server(self._routes(handler), limits=limits, tls=self._tls, name="webhook")
+        self.server = Server(
+            self._routes(handler), limits=limits, tls=self._tls, name="webhook", fault=handler.fault
+        )
         self.metrics_server = Server(self._side_routes, tls=None, name="metrics")
         self._health_server = Server(self._health, tls=None, name="health")
         self._metrics.watch_server(self.server.stats)

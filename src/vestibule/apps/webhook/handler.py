@@ -74,6 +74,17 @@ class Handler:
             return HttpResponse(200, answer)
         return self._later(answer, request.body)
 
+    def fault(self, request: HttpRequest) -> HttpResponse | None:
+        """The answer where a review ended in an unexpected exception. Where policies limit identities or
+        namespaces are confidential, the pod is refused: a tenant who finds a review that fails must not get
+        past them by it. Elsewhere the failure policy decides."""
+        if request.method != "POST" or not self._policy().closed:
+            return None
+        text = (
+            "the review failed unexpectedly, and policies apply to this cluster's pods: see the webhook's log"
+        )
+        return HttpResponse(200, reviews.denial(request.body, text, 500))
+
     def answer(self, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
         """The answer to a review, or a coroutine where something must be read or written first."""
         started = time.perf_counter()

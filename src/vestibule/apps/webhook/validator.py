@@ -49,8 +49,8 @@ def _changed(pod: dict[str, Any], before: object) -> str:
     if not isinstance(before, dict):
         return ""
     old, new = _annotations(before), _annotations(pod)
-    for key in kata.ENFORCED:
-        if old.get(key, "") != new.get(key, ""):
+    for key in sorted({*old, *new}):
+        if key.startswith(kata.PREFIX) and old.get(key, "") != new.get(key, ""):
             return f"{key} was decided at admission and cannot be changed on a pod of this namespace"
     return ""
 

@@ -67,7 +67,7 @@ def _accesses(entry: Mapping[str, Any], permitted: Permitted) -> Iterator[Access
     if kind is None:
         return
     yield Access("create", kind.group, kind.plural)
-    if embedded.value(entry, "metadata.annotations", {}).get(names.ADOPT) == "true":
+    if (embedded.value(entry, "metadata.annotations") or {}).get(names.ADOPT) == "true":
         # it may be somebody's: who takes it over changes it, and deletes it in the end
         for verb in ("patch", "delete"):
             yield Access(verb, kind.group, kind.plural, entry["metadata"]["name"])

@@ -13,6 +13,12 @@ from typing import Final
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _NAT64: Final = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
+_EMBEDDING: Final = (ipaddress.IPv6Network("::ffff:0:0:0/96"),)
+"""Networks whose last 32 bits are an IPv4 address: IPv4-translated ones."""
+_SITE_LOCAL: Final = ipaddress.IPv6Network("fec0::/10")
+_AWS_LOCAL: Final = ipaddress.IPv6Network("fd00:ec2::/32")
+"""Services of an instance in AWS: metadata, DNS, time, the Pod Identity agent."""
+_ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})
 _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
 _THIS_NETWORK: Final = ipaddress.IPv4Network("0.0.0.0/8")
 _RESERVED: Final = ipaddress.IPv4Network("240.0.0.0/4")
@@ -51,7 +57,12 @@ def _kind(address: Address) -> str:
         return "multicast"
     if address in _RESERVED:
         return "reserved"
-    return "metadata" if address in _METADATA else ""
+    if isinstance(address, ipaddress.IPv6Address) and address in _SITE_LOCAL:
+        return "site-local"
+    if isinstance(address, ipaddress.IPv6Address) and address in _NAT64[1]:
+        return "translated"
+    local = isinstance(address, ipaddress.IPv6Address) and address in _AWS_LOCAL
+    return "metadata" if address in _METADATA or local else ""
 
 
 def _carried(address: Address) -> Iterator[Address]:
@@ -66,5 +77,7 @@ def _carried(address: Address) -> Iterator[Address]:
     if address.teredo is not None:
         yield from address.teredo
     last = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    if any(address in network for network in _NAT64) or (address in _COMPATIBLE and int(address) > 1):
+    isatap = (int(address) >> 32) & 0xFFFFFFFF in _ISATAP
+    embedding = any(address in network for network in (*_NAT64, *_EMBEDDING))
+    if isatap or embedding or (address in _COMPATIBLE and int(address) > 1):
         yield last

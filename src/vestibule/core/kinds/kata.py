@@ -28,6 +28,10 @@ LEGACY_INITDATA: Final = "io.katacontainers.config.runtime.cc_init_data"
 KERNEL_PARAMS: Final = f"{HYPERVISOR}kernel_params"
 VERITY_PARAMS: Final = f"{HYPERVISOR}kernel_verity_params"
 AGENT_POLICY: Final = "io.katacontainers.config.agent.policy"
+PREFIX: Final = "io.katacontainers."
+"""What all annotations begin with that Kata reads."""
+SIZES: Final = frozenset({MEMORY_OVERHEAD, DEFAULT_VCPUS, DEFAULT_MEMORY, DEFAULT_GPUS})
+"""What a tenant may choose about a confidential guest."""
 ENFORCED: Final = (INITDATA, LEGACY_INITDATA, KERNEL_PARAMS, VERITY_PARAMS, AGENT_POLICY)
 """Annotations that decide what runs in a confidential guest, and what may be done to it."""
 VM_RESOURCE: Final = "kata.peerpods.io/vm"

@@ -62,6 +62,8 @@ _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 """What some resolvers take for an address, or a part of one: 2130706433, 0x7f.1."""
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]{0,251}[A-Za-z0-9])?")
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
 
 class Stored(NamedTuple):
@@ -109,7 +111,15 @@ def _host_problem(parts: SplitResult, port: int | None) -> str:
         return "has a user in it, want https://HOST:PORT"
     if parts.query or parts.fragment:
         return "has a query or a fragment, want https://HOST:PORT"
+    if not _PATH.fullmatch(parts.path) or "/.." in parts.path or "/./" in f"{parts.path}/":
+        return "has a path that is none, want https://HOST:PORT"
     host = parts.hostname or ""
+    if ".." in host or host.startswith("v"):
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            if ".." in host or "[" in parts.netloc:
+                return "has no host that can be called, want https://HOST:PORT"
     if not host or port == 0 or not (":" in host or _NAME.fullmatch(host.rstrip("."))):
         return "has no host that can be called, want https://HOST:PORT"
     last = host.rstrip(".").rpartition(".")[2]
@@ -158,8 +168,14 @@ class _Reader:
             server=cluster.server,
             server_name=cluster.server_name,
             authority=cluster.authority,
-            namespace=_text(context, "namespace") or "default",
+            namespace=self._namespace(name, context),
         )
+
+    def _namespace(self, name: str, context: Mapping[str, Any]) -> str:
+        found = _text(context, "namespace") or "default"
+        if not _LABEL.fullmatch(found):
+            self._wrong(f"contexts[{_shown(name)}].context.namespace", "is no name of a namespace")
+        return found
 
     def _current(self, values: Mapping[str, Any], contexts: Mapping[str, Any]) -> str:
         name = _text(values, "current-context")
@@ -226,7 +242,7 @@ class _Reader:
         if token and not _PRINTABLE.fullmatch(token):
             self._wrong(f"{where}.token", "has characters that no token has")
         username, password = _text(body, "username"), _text(body, "password")
-        if any(ord(one) < 0x20 for one in username + password):
+        if not (username + password).isprintable():
             self._wrong(f"{where}.username", "has control characters, or password has")
         return Stored("", certificate=certificate, key=key, token=token, username=username, password=password)
 

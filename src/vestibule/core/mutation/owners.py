@@ -26,11 +26,13 @@ class Walked(msgspec.Struct, frozen=True, gc=False):
 
 _DIRECT: Final = {"StatefulSet": gvk.STATEFUL_SET, "DaemonSet": gvk.DAEMON_SET, "Job": gvk.JOB}
 _NOBODY: Final = Walked(())
+_WALKED: Final = 8
+"""Owner references that are followed; objects have one or two, and each may be a read from the API server."""
 
 
 def by_kind(namespace: str, references: Sequence[OwnerRef], read: Read) -> Walked:
     """The original's walk: the first reference whose object exists wins."""
-    for reference in references:
+    for reference in references[:_WALKED]:
         if reference.kind == "ReplicaSet":
             replica_set = read(gvk.REPLICA_SET, namespace, reference.name, reference.uid)
             if replica_set is UNKNOWN:

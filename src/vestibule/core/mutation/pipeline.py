@@ -48,7 +48,15 @@ def decide(request: Request, facts: Facts, policy: Policy, body: bytes) -> verdi
     verdict = stage.run(request.object, facts, policy)
     if policy.sandbox is None:
         return verdict
-    return sandboxes.run(verdict, request, body, facts, policy.sandbox, tell=policy.rules.tell)
+    return sandboxes.run(
+        verdict,
+        request,
+        body,
+        facts,
+        policy.sandbox,
+        tell=policy.rules.tell,
+        caps=policy.settings.pod_limits,
+    )
 
 
 def failed(policy: Policy, error: Exception | None = None) -> verdicts.Verdict:

@@ -97,6 +97,8 @@ class Policy:
         self.broken = loaded.problems
         """What is wrong with policies that cannot be understood; they refuse identities in their scope."""
         self.central = central.Central(loaded.policies, loaded.broken, settings)
+        self.closed = bool(self.central) or (self.sandbox is not None and bool(self.sandbox.frozen))
+        """Whether a pod that cannot be judged must not pass."""
         self.rules = mutation_rules.of(settings)
         if self.sandbox is not None and not self.rules.namespaces:
             self.rules = msgspec.structs.replace(self.rules, namespaces=True)

@@ -209,18 +209,15 @@ def guard(settings: Settings) -> list[Object]:
     name = f"{settings.install.name}-guard"
     validations = [
         {
-            "expression": f"{annotation('object', key)} == {annotation('oldObject', key)}",
+            "expression": updated(f"{annotation('object', key)} == {annotation('oldObject', key)}"),
             "message": f"{key} was written at admission and cannot be changed on a pod",
             "reason": "Forbidden",
         }
         for key in _frozen(settings)
     ]
     validations += [
-        {
-            "expression": f"{_kept('object', 'oldObject')} && {_kept('oldObject', 'object')}",
-            "message": f"{_OF_CONTAINERS}* was written at admission and cannot be changed on a pod",
-            "reason": "Forbidden",
-        }
+        same_prefix(_OF_CONTAINERS, "was written at admission and cannot be changed on a pod"),
+        unbound([*_frozen(settings), _OF_CONTAINERS]),
     ]
     return pod_policy(name, ["UPDATE"], [], validations)
 
@@ -231,7 +228,10 @@ def pod_policy(
     """A ValidatingAdmissionPolicy over pods and what is below them, and its binding, which denies."""
     base = {"apiGroups": [""], "apiVersions": ["v1"], "scope": "Namespaced"}
     below = ["pods/ephemeralcontainers", "pods/resize", "pods/status"]
-    rules: list[Object] = [{**base, "operations": ["UPDATE"], "resources": ["pods", *below]}]
+    rules: list[Object] = [
+        {**base, "operations": ["UPDATE"], "resources": ["pods", *below]},
+        {**base, "operations": ["CREATE"], "resources": ["pods/binding", "bindings"]},
+    ]
     if "CREATE" in operations:
         rules.append({**base, "operations": ["CREATE"], "resources": ["pods"]})
     policy: Object = {
@@ -257,10 +257,34 @@ def pod_policy(
 _OF_CONTAINERS: Final = f"{vocabulary.GCP_CREDENTIALS}."
 
 
-def _kept(of: str, by: str) -> str:
-    """Every credentials annotation of one is the same in the other."""
+def updated(expression: str) -> str:
+    """CEL that holds for everything but updates that break the expression."""
+    return f"request.operation != 'UPDATE' || ({expression})"
+
+
+def same_prefix(prefix: str, message: str) -> dict[str, str]:
+    """A validation that annotations with a prefix stay as they are."""
+    both = f"{_kept('object', 'oldObject', prefix)} && {_kept('oldObject', 'object', prefix)}"
+    return {"expression": updated(both), "message": f"{prefix}* {message}", "reason": "Forbidden"}
+
+
+def unbound(keys: Sequence[str]) -> dict[str, str]:
+    """A validation that a Binding, whose annotations the API server copies onto the pod, brings none of these
+    keys or prefixes."""
+    ours = "object.metadata.?annotations.orValue({})"
+    listed = ", ".join(f"'{key}'" for key in keys)
+    return {
+        "expression": f"request.operation != 'CREATE' || object.kind != 'Binding' || "
+        f"{ours}.all(k, ![{listed}].exists(p, k.startsWith(p)))",
+        "message": "a Binding cannot bring annotations that were decided at admission",
+        "reason": "Forbidden",
+    }
+
+
+def _kept(of: str, by: str, prefix: str) -> str:
+    """Every annotation with a prefix of one is the same in the other."""
     ours, theirs = (f"{which}.metadata.?annotations.orValue({{}})" for which in (of, by))
-    return f"{ours}.all(k, !k.startsWith('{_OF_CONTAINERS}') || {theirs}[?k].orValue('') == {ours}[k])"
+    return f"{ours}.all(k, !k.startsWith('{prefix}') || {theirs}[?k].orValue('') == {ours}[k])"
 
 
 def annotation(of: str, key: str) -> str:

@@ -22,10 +22,15 @@ _GROUPS: Final = (
 """Groups of what is sent to us; of the first one it is pods."""
 
 
+_PODS: Final = ("pods", "pods/ephemeralcontainers", "pods/resize", "pods/status")
+"""What of pods is sent to us; never what carries a session, such as ``pods/exec``."""
+
+
 def objects(name: str, namespace: str) -> list[Object]:
     """The policy and its binding; ``name`` is the operator's, and its account's."""
     groups = ", ".join(f"'{one}'" for one in _GROUPS)
-    pods = "(!('' in r.apiGroups) || r.resources.all(x, x == 'pods' || x.startsWith('pods/')))"
+    below = ", ".join(f"'{one}'" for one in _PODS)
+    pods = f"(!('' in r.apiGroups) || r.resources.all(x, x in [{below}]))"
     rules = (
         f"h.?rules.orValue([]).all(r, r.apiGroups.all(g, g in [{groups}]) && "
         f"r.resources.all(x, !x.contains('*')) && {pods})"

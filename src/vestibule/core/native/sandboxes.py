@@ -100,22 +100,17 @@ def guard(settings: Settings, found: World | None) -> list[Object]:
         ),
     ]
     validations = [
-        {
-            "expression": (
-                "request.operation != 'UPDATE' || "
-                f"{admission.annotation('object', key)} == {admission.annotation('oldObject', key)}"
-            ),
-            "message": f"{key} was decided at admission and cannot be changed on a pod of this namespace",
-            "reason": "Forbidden",
-        }
-        for key in kata.ENFORCED
+        admission.same_prefix(
+            kata.PREFIX, "was decided at admission and cannot be changed on a pod of this namespace"
+        ),
+        admission.unbound([kata.PREFIX]),
     ]
     if enforce.runtime_classes:
         pattern = _regex(enforce.runtime_classes)
         validations.append(
             {
                 "expression": (
-                    "request.operation != 'CREATE' || "
+                    "request.operation != 'CREATE' || object.kind != 'Pod' || "
                     f"object.spec.?runtimeClassName.orValue('').matches('^({pattern})$')"
                 ),
                 "message": f"runtimeClassName: want {', '.join(enforce.runtime_classes)} in this namespace",

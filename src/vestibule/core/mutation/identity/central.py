@@ -12,10 +12,12 @@ from typing import Final, NamedTuple
 from vestibule.core.admission import patch, review
 from vestibule.core.kinds import config, selectors, vocabulary
 from vestibule.core.kinds.identitypolicy import KIND, BrokenPolicy, IdentityPolicy
+from vestibule.core.kinds.podlimits import PodLimits
 from vestibule.core.kinds.vocabulary import Provider, cwii
+from vestibule.core.mutation import podview
 from vestibule.core.mutation.facts import Annotations, Source
 from vestibule.core.mutation.identity import checks, uses
-from vestibule.core.mutation.identity.levels import Check
+from vestibule.core.mutation.identity.levels import Check, Rejected
 from vestibule.core.mutation.identity.plan import Plan
 from vestibule.core.mutation.identity.uses import Use
 
@@ -142,11 +144,20 @@ class Guard:
 
         return hidden
 
-    def refusal(self, pod: review.Pod, patched: patch.Patch, plans: Sequence[Plan]) -> str:
+    def refusal(self, pod: review.Pod, patched: patch.Patch, plans: Sequence[Plan], caps: PodLimits) -> str:
         """Why the finished pod must not be, in the words of the first policy that forbids it; empty: it
-        may."""
+        may. Raises Rejected for a pod over a cap, and MalformedReview for one of the wrong shape."""
+        view = podview.view(pod.spec)
+        count = len(view.containers) + len(view.init_containers or ())
+        if count > caps.containers:
+            want = f"at most {caps.containers} (podLimits.containers)"
+            raise Rejected(0, "spec.containers", f"{count} containers", want)
         found = [Use(plan.provider, *grant, "") for plan in plans for grant in plan.grants]
-        found += uses.of(uses.finished(pod, patched))
+        planned = uses.Planned(
+            frozenset((one.name, one.value) for plan in plans for one in plan.env),
+            frozenset(volume.name for plan in plans for volume in plan.volumes),
+        )
+        found += uses.of(uses.finished(pod, patched), planned)
         for plan in plans:
             if plan.config_map is not None:
                 for text in plan.config_map.body["data"].values():
@@ -231,7 +242,7 @@ def _exceeded(policy: IdentityPolicy, plans: Sequence[Plan], found: Iterable[Use
         if use.provider not in limits.clouds:
             place = f" ({use.where})" if use.where else ""
             yield f"{use.provider} identity{place}; allowed: {', '.join(limits.clouds) or 'none'}"
-        globs = getattr(getattr(limits, use.provider), f"{use.what}s")
+        globs = getattr(getattr(limits, use.provider), f"{use.what}s", ())
         if globs and not _allowed(use, globs):
             yield f"{_said(use)}; allowed: {', '.join(globs)}"
     for plan in plans:
@@ -253,6 +264,8 @@ def _allowed(use: Use, globs: Iterable[str]) -> bool:
 
 
 def _same(use: Use, wanted: str | None) -> bool:
+    if use.what == "authority_host":
+        return use.value is not None and checks.authority_is_known(use.value, ())
     if use.value is None or wanted is None:
         return False
     return _plain(use.provider, use.value) == _plain(use.provider, wanted)
@@ -263,6 +276,10 @@ def _plain(provider: Provider, value: str) -> str:
     return value.removeprefix("https:") if provider == "gcp" else value
 
 
+_SHOWN: Final = 200
+"""Characters of a value in a refusal."""
+
+
 def _said(use: Use) -> str:
-    value = repr(use.value) if use.value is not None else "that cannot be known beforehand"
+    value = repr(use.value[:_SHOWN]) if use.value is not None else "that cannot be known beforehand"
     return f"{use.what.replace('_', ' ')} {value}" + (f" ({use.where})" if use.where else "")

@@ -93,9 +93,11 @@ class Levels:
         for index, said in self._levels:
             if index >= count:
                 continue
-            for key in [key for key in said if locked(key)]:
-                text = f"ignored: IdentityPolicy {locked(key)} is locked"
-                self._note(index, key, said.pop(key), "", text)
+            hidden = [(key, policy) for key in said if (policy := locked(key))]
+            for position, (key, policy) in enumerate(hidden):
+                value = said.pop(key)
+                if position < self._caps.unknown_keys:
+                    self._note(index, key, value, "", f"ignored: IdentityPolicy {policy} is locked")
 
     def of_policies(self) -> Levels:
         """What the policies say alone; what is learnt by reading it is learnt here, too."""

@@ -6,6 +6,7 @@ What the levels ask for is prepared once (``policy.prepare``); what is left per 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,8 +16,9 @@ from vestibule.core.admission import verdict as verdicts
 from vestibule.core.kinds import vocabulary
 from vestibule.core.mutation import exclusions
 from vestibule.core.mutation.facts import Facts
-from vestibule.core.mutation.identity import conclusion, lay, render
+from vestibule.core.mutation.identity import central, conclusion, lay, render
 from vestibule.core.mutation.identity.levels import Note, Rejected
+from vestibule.core.mutation.identity.plan import Plan
 from vestibule.core.mutation.policy import Policy
 
 _OUR_PREFIX: Final = vocabulary.CWII_PREFIX.encode()
@@ -45,9 +47,9 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
             notes += _label_notes(labels, policy.settings.pod_limits.unknown_keys)
     guard = prepared.guard
     if excluded or (not prepared.bundle.parts and not notes and not facts.notes):
-        refusal = guard.refusal(pod, patch.NO_PATCH, ()) if guard is not None else ""
-        if refusal:
-            return verdicts.refused(refusal, levels=facts.levels)
+        judged = _judged(guard, pod, facts, policy, patch.NO_PATCH, ())
+        if judged is not None:
+            return judged
         if excluded:
             return verdicts.skipped("host-network")
         reason = "unconfigured" if prepared.missing else prepared.idle
@@ -68,11 +70,28 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
         bundle, patched = lay.lay(pod, facts, policy, prepared.bundle, notes)
     except Rejected as rejected:
         return conclusion.rejected(rejected.note, facts)
-    if guard is not None:
-        refusal = guard.refusal(pod, patched, [part.plan for part in bundle.parts])
-        if refusal:
-            return verdicts.refused(refusal, levels=facts.levels)
+    judged = _judged(guard, pod, facts, policy, patched, [part.plan for part in bundle.parts])
+    if judged is not None:
+        return judged
     return conclusion.conclude(bundle, patched, notes, facts, policy, prepared)
+
+
+def _judged(
+    guard: central.Guard | None,
+    pod: review.Pod,
+    facts: Facts,
+    policy: Policy,
+    patched: patch.Patch,
+    plans: Sequence[Plan],
+) -> verdicts.Verdict | None:
+    """The refusal of a finished pod that policies do not allow; None: they do."""
+    if guard is None:
+        return None
+    try:
+        refusal = guard.refusal(pod, patched, plans, policy.settings.pod_limits)
+    except Rejected as rejected:
+        return conclusion.rejected(rejected.note, facts)
+    return verdicts.refused(refusal, levels=facts.levels) if refusal else None
 
 
 def _label_notes(raw: msgspec.Raw, most: int) -> list[Note]:

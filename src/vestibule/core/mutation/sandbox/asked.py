@@ -82,7 +82,7 @@ def _of(one: Json, resources: tuple[str, ...], given: frozenset[tuple[str, str, 
             request = None if (name, "requests", resource) in given else request
             limit = None if (name, "limits", resource) in given else limit
         if request is not None or limit is not None:
-            larger = _larger(str(request), str(limit))
+            larger = _larger(str(request)[: quantities.LONGEST + 1], str(limit)[: quantities.LONGEST + 1])
             if larger:
                 asks[resource] = larger
     return asks

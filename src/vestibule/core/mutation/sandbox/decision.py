@@ -37,15 +37,26 @@ def decide(
     references are believed, since nobody looked."""
     meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     existing = meta.get("annotations") or {}
+    current = found  # a mark is what the pod's author may write: it chooses no weaker enforcement
     found = found.of(existing.get(vocabulary.SANDBOX))
-    if not found.active or found.excluded(namespace):
+    if not (found.active or current.active) or found.excluded(namespace):
         return Sandbox()
     try:
         if vocabulary.MIRROR_POD in existing or (spec.get("os") or {}).get("name") == "windows":
-            draft = Draft(meta, spec, namespace, namespace_labels, found)
+            draft = Draft(meta, spec, namespace, namespace_labels, found, current=current)
             kata_annotations.pin(draft, str(spec.get("runtimeClassName") or ""))
             return Sandbox()
-        return _decided(Draft(meta, spec, namespace, namespace_labels, found, of_daemon_set=of_daemon_set))
+        return _decided(
+            Draft(
+                meta,
+                spec,
+                namespace,
+                namespace_labels,
+                found,
+                of_daemon_set=of_daemon_set,
+                current=current,
+            )
+        )
     except Refused as refused:
         return Sandbox(refusal=refused.told)
 

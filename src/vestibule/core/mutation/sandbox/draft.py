@@ -28,7 +28,12 @@ class Draft:
         found: World,
         *,
         of_daemon_set: bool | None = None,
+        current: World | None = None,
     ) -> None:
+        """``current`` is the world in force, where the pod is finished in an earlier one."""
+        self.current = current or found
+        self.enforced = self.current.area(namespace, namespace_labels)
+        """What is enforced now, whatever the pod's mark says."""
         if of_daemon_set is None:
             owners = meta.get("ownerReferences") or ()
             of_daemon_set = any(one.get("kind") == "DaemonSet" and one.get("controller") for one in owners)

@@ -114,17 +114,27 @@ def _initdata(draft: Draft, annotations: kata.Annotations, typed: dict[str, str]
 
 def enforce(draft: Draft, current: str) -> bool:
     """In confidential namespaces a tenant's own word about the guest does not count; whether something
-    was replaced."""
-    annotations = draft.world.webhook.annotations or kata.Annotations()
-    if not draft.area.confidential or not world.any_glob(annotations.coco_runtime_classes, current):
+    was replaced. A tenant may choose the size of the guest, and nothing else about it."""
+    webhook = draft.current.webhook
+    annotations = webhook.annotations or kata.Annotations()
+    if not draft.enforced.confidential or not world.any_glob(annotations.coco_runtime_classes, current):
         return False
     ours = {key: annotations.custom.get(key, "") for key in kata.ENFORCED}
     ours[_initdata_key(annotations)] = annotations.initdata or ""
+    allowed = {**annotations.custom, **_by_any_rule(draft), **draft.added}
+    for key, value in draft.existing.items():
+        if (
+            key.startswith(kata.PREFIX)
+            and key not in ours
+            and key not in kata.SIZES
+            and allowed.get(key) != value
+        ):
+            raise Refused("Enforced", f"{key} may not be set by pods in namespace {draft.namespace}")
     wrong = {key: value for key, value in ours.items() if draft.existing.get(key, value) != value}
     for key, value in wrong.items():
-        if draft.world.webhook.enforce.action == "Refuse":
+        if webhook.enforce.action == "Refuse":
             raise Refused("Enforced", f"{key} may not be set by pods in namespace {draft.namespace}")
-        if not draft.world.enabled_on(current, key):
+        if not draft.current.enabled_on(current, key):
             # left out, ours would leave the tenant's in its place
             text = f"{key} may not be set by pods in namespace {draft.namespace}, and the nodes of {current} "
             raise Refused("Enforced", text + "take no other value for it; remove it")
@@ -134,11 +144,21 @@ def enforce(draft: Draft, current: str) -> bool:
     return bool(wrong)
 
 
+def _by_any_rule(draft: Draft) -> dict[str, str]:
+    """What rules of the administrator's write: a pod that comes again has it already."""
+    found: dict[str, str] = {}
+    for _, rule, _ in draft.enforced.rules:
+        if draft.matches(rule.match):
+            for key, value in rule.mutate.annotations.items():
+                found.setdefault(key, value)
+    return found
+
+
 def pin(draft: Draft, current: str) -> None:
     """In confidential namespaces a pod has one of the classes that are allowed there, or is refused."""
-    if draft.area.pinned and not world.any_glob(draft.area.pinned, current):
-        allowed = ", ".join(draft.area.pinned)
-        text = f"runtimeClassName is {current!r}, want {allowed} in namespace {draft.namespace}"
+    if draft.enforced.pinned and not world.any_glob(draft.enforced.pinned, current):
+        allowed = ", ".join(draft.enforced.pinned)
+        text = f"runtimeClassName is {current[:80]!r}, want {allowed} in namespace {draft.namespace}"
         raise Refused("RuntimeClassNotAllowed", text)
 
 

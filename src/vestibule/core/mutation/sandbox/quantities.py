@@ -15,9 +15,17 @@ _SUFFIXES: Final[dict[str, int | Fraction]] = {
 }  # fmt: skip
 
 
-@functools.lru_cache(1024)
 def amount(text: str) -> Fraction | None:
     """A quantity as Kubernetes writes it; None when it is none."""
+    return _amount(text) if len(text) <= LONGEST else None
+
+
+LONGEST: Final = 64
+"""Characters of a quantity; the API server writes far fewer, and what is kept by its text must be short."""
+
+
+@functools.lru_cache(1024)
+def _amount(text: str) -> Fraction | None:
     match = _FORM.fullmatch(text)
     if match is None:
         return None

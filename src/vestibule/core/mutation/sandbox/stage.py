@@ -14,6 +14,7 @@ import msgspec
 from vestibule.core.admission import verdict as verdicts
 from vestibule.core.admission.patch import Patch
 from vestibule.core.admission.review import Request
+from vestibule.core.kinds.podlimits import DEFAULT_CAPS, PodLimits
 from vestibule.core.mutation.facts import Facts
 from vestibule.core.mutation.sandbox import decision, laying, podparts
 from vestibule.core.mutation.sandbox.origins import Place
@@ -21,10 +22,18 @@ from vestibule.core.mutation.sandbox.outcome import Sandbox
 from vestibule.core.mutation.sandbox.world import World
 
 _FORBIDDEN: Final = 403
+_INVALID: Final = 422
 
 
 def run(
-    verdict: verdicts.Verdict, request: Request, body: bytes, facts: Facts, found: World, *, tell: bool
+    verdict: verdicts.Verdict,
+    request: Request,
+    body: bytes,
+    facts: Facts,
+    found: World,
+    *,
+    tell: bool,
+    caps: PodLimits = DEFAULT_CAPS,
 ) -> verdicts.Verdict:
     """The verdict with the sandbox in it."""
     pod = request.object
@@ -39,9 +48,14 @@ def run(
     if (unconcerned and not found.pinned(namespace)) or found.excluded(namespace):
         return verdict
     parts = podparts.of(body, verdict.patch)
+    who = f"Pod {facts.namespace}/{pod.metadata.name or pod.metadata.generate_name or ''}"
+    spec = parts.get("spec") or {}
+    count = sum(len(spec.get(field) or ()) for field in ("containers", "initContainers"))
+    if count > caps.containers:
+        text = f"{who}: spec.containers is '{count} containers', want at most {caps.containers}"
+        return _over(f"{text} (podLimits.containers)", facts)
     labels = next((dict(level.labels.items()) for level in facts.levels if level.kind == "Namespace"), {})
     sandbox = decision.decide(parts, namespace, labels, found, of_daemon_set=_of_daemon_set(facts, found))
-    who = f"Pod {facts.namespace}/{pod.metadata.name or pod.metadata.generate_name or ''}"
     if sandbox.refusal is not None:
         return verdicts.refused(
             f"{who}: {sandbox.refusal.text} ({sandbox.refusal.code})",
@@ -63,7 +77,14 @@ def run(
         return after
     ours = msgspec.json.encode(operations)
     joined = verdict.patch[:-1] + b"," + ours[1:] if verdict.patch else ours
+    if len(joined) > caps.patch_bytes:
+        text = f"{who}: the patch is '{len(joined)} bytes', want at most {caps.patch_bytes}"
+        return _over(f"{text} (podLimits.patchBytes)", facts)
     return msgspec.structs.replace(after, outcome="inject", sent=Patch(joined), reason="")
+
+
+def _over(text: str, facts: Facts) -> verdicts.Verdict:
+    return verdicts.refused(text, code=_INVALID, reason="invalid", levels=facts.levels)
 
 
 def _of_daemon_set(facts: Facts, found: World) -> bool | None:

@@ -299,6 +299,7 @@ class _Reading:
 def _not_a_number(text: str, bits: int) -> str:
     """As Go says it."""
     digits = text[1:] if text[:1] in ("+", "-") else text
-    small = digits.isascii() and digits.isdigit()
-    reason = "value out of range" if small and abs(int(digits or "0")) >= 2**bits else "invalid syntax"
-    return f'strconv.ParseInt: parsing "{text}": {reason}'
+    number = digits.isascii() and digits.isdigit()
+    large = number and (len(digits) > 40 or int(digits) >= 2**bits)
+    reason = "value out of range" if large else "invalid syntax"
+    return f'strconv.ParseInt: parsing "{text[:80]}": {reason}'
