@@ -276,3 +276,46 @@ def test_how_long_our_own_certificates_live_reaches_the_process() -> None:
     found = json.loads(text)["selfCertificate"]
 
     assert (found["leafLife"], found["overlap"], found["secret"]) == ("24h", "5m", "vestibule-tls")
+
+
+def test_reviews_come_from_anywhere_unless_the_settings_name_the_api_servers() -> None:
+    open_to_all = rendered()["NetworkPolicy/vestibule"]["spec"]["ingress"]
+    narrow = rendered(install={"apiServers": ["10.0.0.0/24", "fd00::1"]})["NetworkPolicy/vestibule"]["spec"]
+
+    assert open_to_all == [
+        {"ports": [{"protocol": "TCP", "port": "https"}, {"protocol": "TCP", "port": "metrics"}]}
+    ]
+    assert narrow["ingress"] == [
+        {
+            "from": [{"ipBlock": {"cidr": "10.0.0.0/24"}}, {"ipBlock": {"cidr": "fd00::1/128"}}],
+            "ports": [{"protocol": "TCP", "port": "https"}],
+        },
+        {"ports": [{"protocol": "TCP", "port": "metrics"}]},
+    ]
+
+
+def test_api_servers_that_are_no_networks_are_all_refused_at_once() -> None:
+    with pytest.raises(errors.InvalidSettings) as refused:
+        rendered(install={"apiServers": ["10.0.0.1/24", "api.example"]})
+
+    assert [problem.field for problem in refused.value.problems] == [
+        "install.apiServers[0]",
+        "install.apiServers[1]",
+    ]
+
+
+def test_the_client_ca_is_mounted_and_asked_for() -> None:
+    found = rendered(install={"clientCa": "api-ca"}, serving={"clientNames": ["kube-apiserver"]})
+    pod = found["Deployment/vestibule"]["spec"]["template"]["spec"]
+    settings = json.loads(found["ConfigMap/vestibule-settings"]["data"]["settings.json"])
+
+    assert {"name": "client-ca", "configMap": {"name": "api-ca"}} in pod["volumes"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+    assert settings["serving"]["clientCa"] == f"{mounts['client-ca']}/ca.crt"
+    assert settings["serving"]["clientNames"] == ["kube-apiserver"]
+    assert pod["containers"][0]["readinessProbe"]["httpGet"]["scheme"] == "HTTP"
+
+
+def test_a_client_ca_without_a_plain_port_for_probes_is_refused() -> None:
+    with pytest.raises(errors.InvalidSettings, match="the kubelet's probes show no certificate"):
+        rendered(install={"clientCa": "api-ca"}, serving={"metricsAddr": ""})

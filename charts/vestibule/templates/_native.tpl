@@ -2336,10 +2336,12 @@ subjects:
   },
   "identityPolicies": false,
   "install": {
+    "apiServers": [],
     "aro": false,
     "aroKinds": [],
     "caBundle": "",
     "certificate": "self",
+    "clientCa": "",
     "cpu": "100m",
     "evictions": false,
     "finalCheck": "off",

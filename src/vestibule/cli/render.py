@@ -39,6 +39,10 @@ The operator instead, which then installs the webhook that objects ask for:
   vestibule render --operator | kubectl apply --server-side -f -
 
 \b
+What the API server needs to show its client certificate (install.clientCa):
+  vestibule render --settings settings.toml --api-server
+
+\b
 The settings say where the certificate comes from (install.certificate), what is excluded, and what happens
 while the webhook is down (webhook.failurePolicy). The same settings always print the same objects.
 With --kubeconfig or --context the cluster is asked what it serves and what it has: what it does not serve is
@@ -48,6 +52,14 @@ left out with a warning on standard error, what cannot work there is an error, a
 
 @click.command(epilog=_EPILOG)
 @click.option("--operator", is_flag=True, help="Print what the operator needs, in place of the webhook.")
+@click.option(
+    "--api-server",
+    is_flag=False,
+    flag_value="/etc/kubernetes/vestibule",
+    metavar="[DIRECTORY]",
+    help="Print the AdmissionConfiguration and the kubeconfig with which the API server shows us its client "
+    "certificate, for a directory on its machine (default: /etc/kubernetes/vestibule).",
+)
 @options.sandboxes
 @hosted.options
 @options.output("yaml", "json")
@@ -55,6 +67,7 @@ left out with a warning on standard error, what cannot work there is an error, a
 @options.cwii
 def command(
     operator: bool,
+    api_server: str | None,
     files: tuple[str, ...],
     cluster: Path | None,
     kubeconfig: Path | None,
@@ -80,6 +93,11 @@ def command(
         from vestibule.core.native import operator as operators
 
         _print(operators.objects(settings), output)
+        return
+    if api_server is not None:
+        from vestibule.core.native import apiserver
+
+        _print(apiserver.files(settings, api_server), output)
         return
     if flavour is not None:
         asked = hosted.Asked(flavour, attach, part, program, tenant_id, azure_environment, region)

@@ -1,9 +1,9 @@
-"""Memory that is free goes back to the machine: two settings of glibc's allocator, and a trim after floods.
+"""Memory that is free goes back to the machine: two functions of glibc, which keeps what it once had.
 
-uvloop takes a buffer of 256 KiB per TLS connection. By default glibc, once it has seen one freed, carves the
-next ones out of its heap, where they are touched by others and never go back; with a fixed threshold each is
-a mapping of its own, of which only the touched pages cost anything, and which ends with the connection.
-Where the C library is another one (musl, macOS) nothing is done: musl gives large blocks back by itself.
+By default glibc, once it has seen a large block freed, carves the next ones out of its heap, where their
+pages stay. With a fixed threshold each body of a large review is a mapping of its own, which ends with it;
+smaller blocks leave free pages within the heap, which a trim returns. Where the C library is another one
+(musl, macOS) nothing is done: musl returns large blocks by itself.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import Any, Final
 
 __all__ = ["give_back", "return_large_blocks"]
 
-_M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
-_LARGE: Final = 128 * 1024  # bytes; glibc's own first value, which setting it makes permanent
+_LARGE: Final = 256 * 1024  # bytes; above what every request takes and frees again
 _KEPT: Final = 1024 * 1024  # bytes of free heap that are kept for the next requests
 
 
@@ -31,14 +30,13 @@ _mallopt: Final = _function("mallopt")
 _malloc_trim: Final = _function("malloc_trim")
 
 
-def return_large_blocks() -> bool:
-    """Let every large block be a mapping of its own, for the whole process; False where that is unknown."""
-    if _mallopt is None:
-        return False
-    return bool(_mallopt(_M_MMAP_THRESHOLD, _LARGE)) and bool(_mallopt(_M_TRIM_THRESHOLD, _KEPT))
+def return_large_blocks() -> None:
+    """Let every large block be a mapping of its own, for the whole process."""
+    if _mallopt is not None:
+        _mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def give_back() -> None:
-    """Return the free pages in the middle of the heap; takes milliseconds, so not for every request."""
+    """Return the free pages within the heap; takes milliseconds, so not for every request."""
     if _malloc_trim is not None:
         _malloc_trim(_KEPT)

@@ -10,10 +10,12 @@ its oldest ones. Within a peer the newest is first: whoever came first in a floo
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections import Counter
 from typing import Final
 
+from vestibule.adapters.serving.channel import Channel
 from vestibule.adapters.serving.protocol import Connection
 from vestibule.adapters.serving.service import Service
 
@@ -245,19 +247,20 @@ class Arrivals:
     async def _shake(self, arrival: _Arrival, connection: Connection, seconds: float) -> None:
         """Shake hands and give the socket to its protocol."""
         service = self._service
-        try:
-            if service.tls is None:
+        if service.tls is None:
+            with contextlib.suppress(OSError):  # gone already
                 await service.loop.connect_accepted_socket(lambda: connection, arrival.socket)
-            else:
-                await service.loop.connect_accepted_socket(
-                    lambda: connection,
-                    arrival.socket,
-                    ssl=service.tls.current,
-                    ssl_handshake_timeout=seconds,
-                    ssl_shutdown_timeout=service.limits.write_seconds,
-                )
-        except OSError:  # ssl.SSLError is one: a peer that failed or gave up, which is its own affair
+            return
+        channel = Channel(service, connection, service.tls.current)
+        try:
+            async with asyncio.timeout(seconds):
+                await service.loop.connect_accepted_socket(lambda: channel, arrival.socket)
+                await channel.shaken
+        except OSError:  # ssl.SSLError and TimeoutError are: a peer that failed or gave up, its own affair
             service.stats.handshakes_failed += 1
+        finally:
+            if not connection.made and not channel.is_closing():
+                channel.abort()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Count a socket out that became no connection; ``_shake`` cannot, it may be cancelled unstarted."""

@@ -24,6 +24,7 @@ __all__ = ["Service", "Stats"]
 _RESERVED: Final = 128  # file descriptors for files, the API server and other listeners
 _FEWEST: Final = 16  # connections and waiting sockets that are allowed however few descriptors there are
 _BATCH: Final = 16  # one in so many is closed at once, so that a flood does not cost a search for each
+_READ: Final = 64 * 1024  # bytes; one read, and what a memory BIO of OpenSSL may keep
 _SEARCH_PAUSE: Final = 0.05  # seconds before the next search after one that found nothing to close
 
 
@@ -68,8 +69,8 @@ class Service:
     """The shared state; one per server, alive as long as it."""
 
     __slots__ = (
-        "_full_until", "_queued", "connections", "draining", "empty", "handler", "heads", "limits",
-        "lingering", "loop", "most_connections", "most_waiting", "shedding", "stats", "tls",
+        "_full_until", "_queued", "connections", "draining", "empty", "handler", "heads", "incoming",
+        "limits", "lingering", "loop", "most_connections", "most_waiting", "shedding", "stats", "tls",
     )  # fmt: skip
 
     def __init__(self, handler: Handler, limits: Limits, tls: TlsHolder | None) -> None:
@@ -80,6 +81,8 @@ class Service:
         """Set when the server starts."""
         self.stats = Stats()
         self.heads = Heads()
+        self.incoming = memoryview(bytearray(_READ))
+        """Where all TLS connections read into, one after the other."""
         self.connections: set[Connection] = set()
         """Connections past their handshake."""
         self._queued: list[Connection] = []

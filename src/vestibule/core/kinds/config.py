@@ -161,6 +161,12 @@ class Install(Section, frozen=True):
     ``GROUP/KIND/PLURAL``; the operator may then write them, too."""
     settings: str = ""
     """Name of a ConfigMap with ``settings.json`` to mount; empty: one is made from the current settings."""
+    api_servers: tuple[str, ...] = ()
+    """Addresses or networks (CIDR) of the API servers, as our pods see them: the NetworkPolicy then lets
+    reviews in from there alone. Empty: from anywhere, since many clusters cannot say."""
+    client_ca: str = ""
+    """Name of a ConfigMap with ``ca.crt``, the CA of the API servers' client certificates: it is mounted, and
+    only callers with a certificate from it are served. ``render --api-server`` prints the other side."""
 
 
 class Serving(Section, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -137,6 +138,16 @@ def problems(settings: Settings, place: str) -> list[errors.Problem]:
         everywhere,
         "false without install.hosted, or with install.hostedNamespaces",
     )
+    for index, value in enumerate(settings.install.api_servers):
+        want(
+            _network(value), f"install.apiServers[{index}]", value, "an address or a network, as 10.0.0.0/24"
+        )
+    want(
+        not settings.install.client_ca or bool(settings.serving.metrics_addr),
+        "install.clientCa",
+        settings.install.client_ca,
+        "none without serving.metricsAddr: the kubelet's probes show no certificate and need the plain port",
+    )
     own = settings.self_certificate
     for field, value in (
         ("authorityLife", own.authority_life),
@@ -184,3 +195,11 @@ def problems(settings: Settings, place: str) -> list[errors.Problem]:
             for field, text in wif.problems(settings.wif, strict=strict)
         ]
     return found
+
+
+def _network(value: str) -> bool:
+    try:
+        ipaddress.ip_network(value)
+    except ValueError:
+        return False
+    return True

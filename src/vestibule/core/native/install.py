@@ -97,6 +97,8 @@ def _settings_map(settings: Settings) -> Object:
             data["selfCertificate"]["sandboxConfiguration"] = sandboxes.name(settings)
         if admission.validates(settings):
             data["selfCertificate"]["validatingConfiguration"] = name
+    if settings.install.client_ca and not settings.serving.client_ca:
+        data["serving"] = {**data.get("serving", {}), "clientCa": workload.CLIENT_CA_FILE}
     if settings.install.namespace != type(settings.install)().namespace:
         data["install"] = {"namespace": settings.install.namespace}
     text = msgspec.json.format(msgspec.json.encode(data, order="sorted"), indent=2).decode()

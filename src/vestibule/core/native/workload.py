@@ -3,6 +3,7 @@ default."""
 
 from __future__ import annotations
 
+import ipaddress
 import math
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ Object = dict[str, Any]
 SETTINGS_FILE: Final = "settings.json"
 SETTINGS_DIRECTORY: Final = "/etc/vestibule"
 TOKEN_DIRECTORY: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+CLIENT_CA_FILE: Final = "/client-ca/ca.crt"
+"""Where the CA of the API servers' client certificates is mounted."""
 
 
 def settings_name(settings: Settings) -> str:
@@ -125,6 +128,11 @@ def _container(settings: Settings) -> Object:
         "volumeMounts": [
             {"name": "settings", "mountPath": SETTINGS_DIRECTORY, "readOnly": True},
             {"name": "tls", "mountPath": "/tls", "readOnly": True},
+            *(
+                [{"name": "client-ca", "mountPath": CLIENT_CA_FILE.rpartition("/")[0], "readOnly": True}]
+                if install.client_ca
+                else []
+            ),
             {"name": "token", "mountPath": TOKEN_DIRECTORY, "readOnly": True},
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a size-limited emptyDir
         ],
@@ -136,6 +144,11 @@ def _volumes(settings: Settings) -> list[Object]:
     return [
         {"name": "settings", "configMap": {"name": settings_name(settings)}},
         {"name": "tls", "secret": _serving_secret(settings)},
+        *(
+            [{"name": "client-ca", "configMap": {"name": settings.install.client_ca}}]
+            if settings.install.client_ca
+            else []
+        ),
         token_volume(),
         {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
     ]
@@ -204,11 +217,17 @@ def _budget(settings: Settings) -> Object:
 
 
 def _network_policy(settings: Settings) -> Object:
-    """In: reviews from anywhere (the API server has no pod address) and scrapes. Out: DNS and the API
-    server."""
-    ingress = [{"protocol": "TCP", "port": "https"}]
-    if settings.serving.metrics_addr:
-        ingress.append({"protocol": "TCP", "port": "metrics"})
+    """In: reviews, from the API servers where the settings name them and else from anywhere (they have no pod
+    address), and scrapes. Out: DNS and the API server."""
+    reviews: Object = {"ports": [{"protocol": "TCP", "port": "https"}]}
+    scrapes = [{"protocol": "TCP", "port": "metrics"}] if settings.serving.metrics_addr else []
+    if settings.install.api_servers:
+        networks = [str(ipaddress.ip_network(one)) for one in settings.install.api_servers]
+        reviews["from"] = [{"ipBlock": {"cidr": network}} for network in networks]
+        ingress = [reviews, *([{"ports": scrapes}] if scrapes else [])]
+    else:
+        reviews["ports"] += scrapes
+        ingress = [reviews]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -216,7 +235,7 @@ def _network_policy(settings: Settings) -> Object:
         "spec": {
             "podSelector": {"matchLabels": selector(settings)},
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"ports": ingress}],
+            "ingress": ingress,
             "egress": egress(),
         },
     }
