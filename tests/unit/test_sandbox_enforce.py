@@ -153,3 +153,37 @@ def test_policies_are_validated_with_all_problems_and_the_fields_that_were_meant
     }
     gone = {**policy, "metadata": {"name": "limits", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
     assert review("IdentityPolicy", None, gone)["allowed"], "a broken policy can be deleted"
+
+
+TYPOS: dict[str, Json] = {
+    "an action in small letters": {"enforce": {"namespaces": ["team-*"], "action": "refuse"}},
+    "classes in the singular": {"enforce": {"namespaces": ["team-*"], "runtimeClass": ["kata-cc*"]}},
+    "another word for the section": {"enforced": {"namespaces": ["team-*"]}},
+    "a namespace in capitals": {"enforce": {"namespaces": ["Team-*"]}},
+    "a mistake elsewhere": {"enforce": {"namespaces": ["team-*"]}, "annotations": {"initdata": 7}},
+    "no section at all": {"enforce": "team-*"},
+}
+
+
+@pytest.mark.parametrize("typo", TYPOS)
+def test_a_kata_config_that_cannot_be_understood_refuses_pods_of_confidential_namespaces(typo: str) -> None:
+    """A misspelt word once switched the enforcement off without a word."""
+    config_ = kata(TYPOS[typo])
+
+    refused = ask(pod("kata-cc", {f"{PREFIX}kernel_params": "x"}), namespace(), config_)
+    plain = pod("kata")
+    del plain["spec"]["runtimeClassName"]
+    without_class = ask(plain, namespace(), config_)
+
+    for answer in (refused, without_class):
+        assert not answer.response["allowed"], typo
+        assert "KataConfig" in answer.response["status"]["message"]
+        assert "cannot be understood" in answer.response["status"]["message"]
+    judged = review("KataConfig", None, config_)
+    assert not judged["allowed"], "and it is not stored where the webhook validates"
+
+
+def test_mistakes_that_enforce_nothing_stop_nobody() -> None:
+    answer = ask(pod("kata"), namespace(), kata({"annotation": {"initdata": INITDATA}}))
+
+    assert answer.response["allowed"]

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
+
 from vestibule.cli import options
 
 if TYPE_CHECKING:
@@ -67,6 +69,9 @@ def read(given: Asked) -> Read:
     elif given.kubeconfig is not None or given.context is not None:
         world = live.cluster(given.kubeconfig, given.context)
     files = documents.read(given.files, sys.stdin.buffer)
+    unused = beside.unused(settings, world)
+    if unused:
+        click.echo(f"warning: {unused}", err=True)
     return Read(files, world, beside.policy(settings, world, files))
 
 

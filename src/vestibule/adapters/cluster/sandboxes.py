@@ -93,6 +93,11 @@ class Sandboxes:
         for name, found in mistakes.items():
             for wrong in found:
                 problems[f"OSCWebhookConfig {name}: {wrong.path}"] = f"the object is left out: {wrong.text}"
+        judged = [validation.unclear(obj) for obj in self._found.configs]
+        unclear = [broken for broken in judged if broken is not None]
+        for broken in unclear:
+            text = "pods of namespaces that it may enforce are refused until it is repaired"
+            problems[f"KataConfig {broken.name}: spec.webhook"] = f"{text}: {'; '.join(broken.problems)}"
         classes = [
             known
             for obj in self._found.classes
@@ -104,6 +109,7 @@ class Sandboxes:
             classes={known.metadata.name: known for known in classes},
             own_namespace=settings.install.namespace,
             strict=settings.mode == "strict",
+            unclear=unclear,
         )
 
     def _config(self, obj: Json, problems: dict[str, str]) -> kata.KataConfig | None:

@@ -33,6 +33,20 @@ def policy(settings: config.Settings, cluster: Any, files: Sequence[File]) -> Po
     return compile_policy(whole, [*own, *there], supplements.world(whole))
 
 
+def unused(settings: config.Settings, cluster: Any) -> str:
+    """What a directory holds that the settings leave out, in one sentence; empty: nothing."""
+    if settings.identity_policies or not isinstance(cluster, DirectoryCluster | MemoryCluster):
+        return ""
+    names = [str((obj.get("metadata") or {}).get("name")) for obj in cluster.objects(gvk.IDENTITY_POLICY)]
+    if not names:
+        return ""
+    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return (
+        f"IdentityPolicies in the cluster directory are not applied ({listed}): identityPolicies is false in "
+        "the settings, want true if the webhook reads them"
+    )
+
+
 def objects(cluster: Any, files: Sequence[File]) -> MemoryCluster:
     """What stands beside the settings, in a directory and in files; those of the files are stronger."""
     if not isinstance(cluster, DirectoryCluster | MemoryCluster):

@@ -156,7 +156,8 @@ class App:
             not self.health.problems()
         )
         self._metrics.gauges[
-            "vestibule_policy_problems", "Policies, mappings and files that are left out or cannot be read."
+            "vestibule_policy_problems",
+            "Policies that refuse identities; mappings and files that cannot be used.",
         ] = lambda: self._policies.broken
         if self._audit is not None:
             audit = self._audit

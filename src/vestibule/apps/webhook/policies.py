@@ -48,7 +48,7 @@ class Policies:
 
     @property
     def broken(self) -> int:
-        """Entries and objects that are left out, because they cannot be used."""
+        """Policies that refuse identities in their scope, and entries that cannot be used."""
         return len(self._policy.broken) + len(self._supplements.problems)
 
     def unread(self) -> str:
@@ -84,7 +84,10 @@ class Policies:
         self._forget()
         for problem in self._policy.broken:
             if problem not in before:
-                logger.warning("left out", extra={"place": problem.place, "problem": str(problem)})
+                logger.error(
+                    "policy refuses identities in its scope",
+                    extra={"place": problem.place, "problem": str(problem)},
+                )
 
     def _forget(self) -> None:
         """What is older than a moment: a pod that names it gets what is in force."""

@@ -141,12 +141,10 @@ def parse(data: Any, place: str) -> IdentityPolicy:
     found = [errors.Problem(place, field, text) for field, text in structure.problems(data, IdentityPolicy)]
     if isinstance(data, Mapping):
         found += [errors.Problem(place, field, text) for field, text in _grammar(data)]
-    if not found:
-        policy = msgspec.convert(data, IdentityPolicy)
-        found = [errors.Problem(place, field, text) for field, text in _contradictions(policy)]
-        if not found:
-            return policy
-    raise errors.InvalidInput(*found)
+        found += [errors.Problem(place, field, text) for field, text in _unknown_names(data)]
+    if found:
+        raise errors.InvalidInput(*found)
+    return msgspec.convert(data, IdentityPolicy)
 
 
 def of_object(obj: Mapping[str, Any]) -> IdentityPolicy:
@@ -217,26 +215,19 @@ def _strings(data: Any, *path: str) -> list[str]:
     return [one for one in found if isinstance(one, str)] if isinstance(found, list | tuple) else []
 
 
-def _contradictions(policy: IdentityPolicy) -> Iterator[tuple[str, str]]:
-    known = _BUILT_IN | policy.variables.keys()
-    for field, value in _values(policy.identities):
-        for name in _FIELD.findall(value):
-            if name not in known:
-                listed = ", ".join(sorted(known))
-                hint = structure.nearest(name, known)
-                yield (
-                    f"identities.{field}",
-                    f"has {{{name}}}, want one of {listed} (variables may add to them){hint}",
-                )
-
-
-def _values(identities: Identities) -> Iterator[tuple[str, str]]:
+def _unknown_names(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names in braces that nobody defines."""
+    known = _BUILT_IN | _part(data, "variables").keys()
     for cloud in ("aws", "az", "gcp"):
-        section = getattr(identities, cloud)
-        if section is not None:
-            names = zip(section.__struct_fields__, section.__struct_encode_fields__, strict=True)
-            for field, shown in names:
-                yield f"{cloud}.{shown}", getattr(section, field)
+        for field, value in _part(data, "identities", cloud).items():
+            for name in _FIELD.findall(value) if isinstance(value, str) else ():
+                if name not in known:
+                    listed = ", ".join(sorted(known))
+                    hint = structure.nearest(name, known)
+                    yield (
+                        f"identities.{cloud}.{field}",
+                        f"has {{{name}}}, want one of {listed} (variables may add to them){hint}",
+                    )
 
 
 class BrokenPolicy(NamedTuple):
@@ -246,6 +237,9 @@ class BrokenPolicy(NamedTuple):
     problems: tuple[errors.Problem, ...]
     namespaces: tuple[str, ...] = ("*",)
     service_accounts: tuple[str, ...] = ("*",)
+    gives: bool = True
+    """Whether it may give identities: then every pod in its scope is refused, since one that asks for nothing
+    itself may have had its identity from here."""
 
     def concerns(self, namespace: str, account: str) -> bool:
         """Whether the policy may be about this account; where it cannot be known, it is."""
@@ -266,6 +260,9 @@ def _scope(data: Any, field: str) -> tuple[str, ...]:
         return ("*",)
     lowered = [one.lower() if isinstance(one, str) else "*" for one in listed]
     return tuple(one if selectors.is_name_glob(one) else "*" for one in lowered)
+
+
+_WITHOUT_IDENTITIES: Final = frozenset({"name", "match", "limits", "priority", "variables", "locked"})
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -292,6 +289,7 @@ def load(settings: Sequence[Any], objects: Sequence[Mapping[str, Any]]) -> Loade
         except errors.InvalidInput as error:
             found = tuple(error.problems)
             scope = _scope(data, "namespaces"), _scope(data, "serviceAccounts")
-            broken.append(BrokenPolicy(name or place, found, *scope))
+            only_limits = isinstance(data, Mapping) and data.keys() <= _WITHOUT_IDENTITIES
+            broken.append(BrokenPolicy(name or place, found, *scope, gives=not only_limits))
     policies.sort(key=lambda policy: (-policy.priority, policy.name))
     return Loaded(tuple(policies), tuple(broken))

@@ -6,12 +6,14 @@ each field: the API server fills defaults only where the object above them is pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeVar
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from vestibule import errors
+from vestibule.core.kinds import structure
 from vestibule.core.kinds.labels import Selector
 
 GROUP: Final = "kataconfiguration.openshift.io"
@@ -192,6 +194,68 @@ def initdata_reference(config: KataConfig) -> Reference | None:
 def kata_config(obj: Mapping[str, Any]) -> KataConfig:
     """A KataConfig from decoded data; raises InvalidInput."""
     return _convert(obj, KataConfig, "KataConfig")
+
+
+class Unclear(NamedTuple):
+    """A KataConfig that says something about confidential namespaces that cannot be understood."""
+
+    name: str
+    problems: tuple[str, ...]
+    namespaces: tuple[str, ...]
+    """Globs of the namespaces that are probably meant; everything where that cannot be known."""
+
+
+def webhook_problems(obj: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Everything in ``spec.webhook`` that is no field of it or has the wrong type. The section is ours alone,
+    so nobody else's fields stand there."""
+    spec = obj.get("spec")
+    webhook = spec.get("webhook") if isinstance(spec, Mapping) else None
+    if webhook is None:
+        return []
+    return list(structure.problems(webhook, Webhook, "spec.webhook", closed=True))
+
+
+def unclear(obj: Mapping[str, Any], wrong: Sequence[tuple[str, str]]) -> Unclear | None:
+    """Whether what an object says about confidential namespaces cannot be understood. ``wrong`` is all that
+    is wrong with it; mistakes elsewhere in it count, too, if it enforces anything."""
+    meta, spec = obj.get("metadata"), obj.get("spec")
+    webhook = spec.get("webhook") if isinstance(spec, Mapping) else None
+    if not wrong or not webhook:
+        return None
+    meant = [webhook] if not isinstance(webhook, Mapping) else _enforces(webhook)
+    if not meant:
+        return None
+    globs = [glob for one in meant for glob in _namespaces(one)]
+    name = str(meta.get("name", "")) if isinstance(meta, Mapping) else ""
+    return Unclear(name, tuple(f"{path} {text}" for path, text in wrong), tuple(globs))
+
+
+def _enforces(webhook: Mapping[str, Any]) -> list[Any]:
+    """What stands under ``enforce``, or under a name like it."""
+    known = {
+        "annotations",
+        "enabled",
+        "failurePolicy",
+        "resourceMode",
+        "runtimeClassInjection",
+        "runtimeProfiles",
+    }
+    return [
+        value
+        for key, value in webhook.items()
+        if value and key not in known and (key == "enforce" or structure.nearest(str(key), ["enforce"]))
+    ]
+
+
+def _namespaces(enforce: Any) -> list[str]:
+    listed = enforce.get("namespaces") if isinstance(enforce, Mapping) else None
+    if not isinstance(listed, list | tuple) or not listed:
+        return ["*"]
+    lowered = [one.lower() if isinstance(one, str) else "*" for one in listed]
+    return [one if _GLOB.fullmatch(one) else "*" for one in lowered]
+
+
+_GLOB: Final = re.compile(r"[-a-z0-9*?]+")
 
 
 def rule_set(obj: Mapping[str, Any]) -> RuleSet:

@@ -27,9 +27,10 @@ _PYTHON: Final[dict[type, type | tuple[type, ...]]] = {
 }
 
 
-def problems(data: Any, kind: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Path and text of every misfit; nothing when ``msgspec.convert`` would take the data."""
-    yield from _problems(data, inspect.type_info(kind), path)
+def problems(data: Any, kind: Any, path: str = "", *, closed: bool = False) -> Iterator[tuple[str, str]]:
+    """Path and text of every misfit; nothing when ``msgspec.convert`` would take the data. ``closed``: fields
+    that the type does not know are misfits, whatever the type says about them."""
+    yield from _problems(data, inspect.type_info(kind), path, closed)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -38,27 +39,27 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {folded[found[0]]}?" if found else ""
 
 
-def _problems(data: Any, kind: inspect.Type, path: str) -> Iterator[tuple[str, str]]:
+def _problems(data: Any, kind: inspect.Type, path: str, closed: bool) -> Iterator[tuple[str, str]]:
     if isinstance(kind, inspect.StructType):
-        yield from _of_struct(data, kind, path)
+        yield from _of_struct(data, kind, path, closed)
     elif isinstance(kind, inspect.UnionType):
         options = [option for option in kind.types if not isinstance(option, inspect.NoneType)]
         if data is None and len(options) < len(kind.types):
             return
         if len(options) == 1:
-            yield from _problems(data, options[0], path)
-        elif all([*_problems(data, option, path)] for option in options):
+            yield from _problems(data, options[0], path, closed)
+        elif all([*_problems(data, option, path, closed)] for option in options):
             yield path, f"is {_shown(data)}, want {' or '.join(map(_word, options))}"
     elif isinstance(kind, inspect.VarTupleType | inspect.ListType):
         if isinstance(data, list | tuple):
             for index, item in enumerate(data):
-                yield from _problems(item, kind.item_type, f"{path}[{index}]")
+                yield from _problems(item, kind.item_type, f"{path}[{index}]", closed)
         else:
             yield path, f"is {_shown(data)}, want a list"
     elif isinstance(kind, inspect.DictType):
         if isinstance(data, Mapping):
             for key, value in data.items():
-                yield from _problems(value, kind.value_type, f"{path}.{key}")
+                yield from _problems(value, kind.value_type, f"{path}[{key}]", closed)
         else:
             yield path, f"is {_shown(data)}, want an object"
     elif isinstance(kind, inspect.LiteralType):
@@ -72,18 +73,18 @@ def _problems(data: Any, kind: inspect.Type, path: str) -> Iterator[tuple[str, s
             yield path, f"is {_shown(data)}, want {_word(kind)}"
 
 
-def _of_struct(data: Any, kind: inspect.StructType, path: str) -> Iterator[tuple[str, str]]:
+def _of_struct(data: Any, kind: inspect.StructType, path: str, closed: bool) -> Iterator[tuple[str, str]]:
     if not isinstance(data, Mapping):
         yield path, f"is {_shown(data)}, want an object"
         return
     fields = {field.encode_name: field for field in kind.fields}
     below = f"{path}." if path else ""
     for key in data:
-        if key not in fields and kind.forbid_unknown_fields:
+        if key not in fields and (closed or kind.forbid_unknown_fields):
             yield f"{below}{key}", f"is no known field{nearest(str(key), fields)}"
     for name, field in fields.items():
         if name in data:
-            yield from _problems(data[name], field.type, f"{below}{name}")
+            yield from _problems(data[name], field.type, f"{below}{name}", closed)
         elif field.required:
             yield f"{below}{name}", f"is missing, want {_word(field.type)}"
 

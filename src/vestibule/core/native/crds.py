@@ -230,7 +230,7 @@ _NODES: Final = (
 
 
 def _kata_config() -> Object:
-    webhook = schema.structural(kata.Webhook)
+    webhook = schema.open_objects(schema.structural(kata.Webhook))  # so that a misspelt field is seen
     annotations = webhook["properties"]["annotations"]["properties"]
     annotations["memoryOverheadMB"] |= {"minimum": 1, "maximum": 2048, "default": kata.OVERHEAD_DEFAULT}
     annotations["defaultVCPUs"] |= {"minimum": 1}

@@ -87,12 +87,12 @@ def guard(settings: Settings, found: World | None) -> list[Object]:
     if found is None or not settings.sandbox.enabled or not found.active:
         return []
     enforce = found.webhook.enforce
-    if not enforce.namespaces:
+    if not found.frozen:
         return []
     exact, prefixes = _always_out()
     out = ", ".join(f"'{one}'" for one in sorted({*exact, settings.install.namespace}))
     conditions = [
-        *_globs("in-a-confidential-namespace", "", enforce.namespaces),
+        *_globs("in-a-confidential-namespace", "", found.frozen),
         {"name": "not-a-system-namespace", "expression": f"!(request.namespace in [{out}])"},
         *(
             {"name": f"not-{one.rstrip('-')}", "expression": f"!request.namespace.startsWith('{one}')"}

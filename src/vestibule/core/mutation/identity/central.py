@@ -151,10 +151,10 @@ class Guard:
             if plan.config_map is not None:
                 for text in plan.config_map.body["data"].values():
                     found += uses.of_credentials(str(text), "", [])
-        if self._broken is not None and (found or plans):
-            return f"{KIND} {self._broken.name} cannot be understood, so {self._who} gets no identity: " + (
-                "; ".join(str(problem) for problem in self._broken.problems)
-            )
+        if self._broken is not None and (found or plans or self._broken.gives):
+            listed = "; ".join(f"{one.field} {one.text}".strip() for one in self._broken.problems)
+            name = f"{KIND} {self._broken.name}"
+            return f"{name} cannot be understood, so pods of {self._who} are refused: {listed}"
         # pods of many containers use few identities
         found = list({use[:3]: use for use in reversed(found)}.values())[::-1]
         for use in found:

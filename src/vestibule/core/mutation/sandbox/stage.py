@@ -32,6 +32,9 @@ def run(
         return verdict
     name = pod.spec.runtime_class_name
     namespace = facts.namespace
+    unclear = found.refusal(namespace) if not found.excluded(namespace) else ""
+    if unclear:
+        return verdicts.refused(unclear, code=_FORBIDDEN, reason="sandbox", levels=facts.levels)
     unconcerned = name not in found.kata_classes if name else not found.gives_classes
     if (unconcerned and not found.pinned(namespace)) or found.excluded(namespace):
         return verdict

@@ -31,10 +31,18 @@ def of_object(kind: str, obj: Mapping[str, Any]) -> list[Wrong]:
     """All mistakes of one object of these kinds, by itself."""
     try:
         if kind == "KataConfig":
-            return kata_config(kata.kata_config(obj))
+            shape = [Wrong(path, "Type", text) for path, text in kata.webhook_problems(obj)]
+            return shape or kata_config(kata.kata_config(obj))
         return next(iter(rule_sets([kata.rule_set(obj)]).values()))
     except errors.InvalidInput as error:
         return [Wrong(problem.field, "Type", problem.text) for problem in error.problems]
+
+
+def unclear(obj: Mapping[str, Any]) -> kata.Unclear | None:
+    """What a KataConfig says about confidential namespaces, if that cannot be understood."""
+    wrong = of_object("KataConfig", obj)
+    enforcing = [(one.path, one.text) for one in wrong if one.path.startswith("spec.webhook.enforce")]
+    return kata.unclear(obj, [(path, text) for path, text in kata.webhook_problems(obj)] or enforcing)
 
 
 def kata_config(config: KataConfig) -> list[Wrong]:

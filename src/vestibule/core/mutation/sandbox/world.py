@@ -105,7 +105,11 @@ class World:
         classes: Mapping[str, Class] | None = None,
         own_namespace: str = "",
         strict: bool = False,
+        unclear: Sequence[kata.Unclear] = (),
     ) -> None:
+        """``unclear`` are KataConfigs whose confidential namespaces cannot be understood: pods there are
+        refused."""
+        self._unclear = tuple(unclear)
         alive = [config for config in configs if config.metadata.deletion_timestamp is None]
         alive.sort(key=lambda config: (config.metadata.creation_timestamp, config.metadata.name))
         self.strict = strict
@@ -142,7 +146,24 @@ class World:
     def active(self) -> bool:
         """Whether anything is to be done at all."""
         spec = self._config.spec if self._config else None
-        return spec is not None and spec.webhook is not None and spec.webhook.enabled
+        enabled = spec is not None and spec.webhook is not None and spec.webhook.enabled
+        return enabled or bool(self._unclear)
+
+    def refusal(self, namespace: str) -> str:
+        """Why no pod of a namespace is admitted; empty: they are."""
+        for one in self._unclear:
+            if any_glob(one.namespaces, namespace):
+                listed = "; ".join(one.problems)
+                return (
+                    f"KataConfig {one.name} cannot be understood, so pods of namespaces that it may enforce "
+                    f"are refused: {listed}"
+                )
+        return ""
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """Globs of the namespaces in which annotations of confidential pods must not change."""
+        return (*self.webhook.enforce.namespaces, *(glob for one in self._unclear for glob in one.namespaces))
 
     @property
     def peer_pods(self) -> bool:
