@@ -127,6 +127,19 @@ def issuer(stand: Operated, folder: Path) -> None:
     stand.admin.create(at("publishedissuers", api=API), thing).object  # noqa: B018 - raises
 
 
+def policy(stand: Operated) -> None:
+    """An IdentityPolicy, whose status the operator writes."""
+    thing = {
+        "apiVersion": API,
+        "kind": "IdentityPolicy",
+        "metadata": {"name": stand.name},
+        "spec": {"match": {"namespaces": ["nowhere"]}, "limits": {"clouds": ["aws"]}},
+    }
+    stand.admin.create(at("identitypolicies", api=API), thing).object  # noqa: B018 - raises
+    path = at("identitypolicies", name=stand.name, api=API)
+    stand.admin.wait(path, lambda found: "conditions" in found.get("status", {}))
+
+
 def accepted(found: Json) -> bool:
     """Whether the operator has written about a KataConfig or an OSCWebhookConfig."""
     told = found.get("status", {}).get("conditions", [])
@@ -147,6 +160,7 @@ def test_granted_is_used_and_used_is_granted(private_control_plane: Planes, tmp_
         stand.start()
         stand.serve()
         stand.wait("Available", "True")
+        policy(stand)
         namespace = sandboxes(stand)
         admin.wait(stand.where("MutatingWebhookConfiguration", f"00-{stand.name}-sandbox"))
         role = at("roles", namespace, f"{stand.name}-initdata", api="rbac.authorization.k8s.io/v1")
