@@ -9,19 +9,30 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
-from tests.process.webhook import Load, Webhook, running, until
+from tests.process.webhook import Load, running, until
 
 MIB = 1024 * 1024
 MOST = 110 * MIB
 
 
+class Process(Protocol):
+    """As much of a webhook process as a flood needs."""
+
+    port: int
+
+    def resident(self) -> int:
+        """Bytes of memory in use."""
+        ...
+
+
 class Peak(threading.Thread):
     """The most memory the process has had."""
 
-    def __init__(self, webhook: Webhook) -> None:
+    def __init__(self, webhook: Process) -> None:
         super().__init__(daemon=True)
         self._webhook = webhook
         self._ended = threading.Event()
@@ -39,7 +50,7 @@ class Peak(threading.Thread):
 
 @contextlib.contextmanager
 def flood(
-    webhook: Webhook, kind: str, number: int, source: str = "127.0.0.2", size: int = 0
+    webhook: Process, kind: str, number: int, source: str = "127.0.0.2", size: int = 0
 ) -> Iterator[None]:
     """So many connections of one peer, opened when the block begins and held until it ends."""
     command = [sys.executable, "-m", "tests.process.flood", str(webhook.port), "--kind", kind]

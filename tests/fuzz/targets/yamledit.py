@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Any, Final
 
 from tests.fuzz import mutators
 from vestibule.adapters.cluster import yamltext
 from vestibule.apps.offline import documents
 from vestibule.core.admission import pointer
+from vestibule.errors import InvalidInput
 
 LONGEST: Final = 4096
+LONGEST_KEY: Final = 1000
 WORDS: Final = (
     "apiVersion: v1\n", "kind: Pod\n", "metadata:\n", "  name: a\n", "  annotations: {a: b}\n", "spec:\n",
     "- name: x\n", "---\n", "...\n", "# note\n", " # note", "|\n", ">-\n", "|+\n", "&a ", "*a", "<<: *a",
@@ -45,7 +49,14 @@ def check(data: bytes) -> None:
         places = list(_places(document.value, ()))
         path = places[data[0] % len(places)]
         value = NEW[data[0] % len(NEW)]
-        edited = documents.patched(document, [{"op": "add", "path": pointer.pointer(*path), "value": value}])
+        try:
+            edited = documents.patched(
+                document, [{"op": "add", "path": pointer.pointer(*path), "value": value}]
+            )
+        except InvalidInput:
+            if any(len(json.dumps(key)) > LONGEST_KEY for key in _keys(document.value)):
+                continue  # YAML has another form for such keys, which nobody writes
+            raise
         again, problems = yamltext.documents("fuzz.yaml", edited.text)
         if problems or [one.value for one in again if one.value is not None] != [edited.value]:
             raise AssertionError(f"{document.text!r} became {edited.text!r}: {problems}")
@@ -61,3 +72,10 @@ def _places(value: Any, above: tuple[str, ...]) -> Any:
         yield (*above, "-")
         for number, inner in enumerate(value):
             yield from _places(inner, (*above, str(number)))
+
+
+def _keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from map(str, value)
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _keys(inner)

@@ -138,6 +138,9 @@ class _Builder:
                 self._open[-1].children.append(node)
             elif self.root is None:
                 self.root = node
+            else:  # a marker that only YAML takes for one, behind U+0085, U+2028 or U+2029
+                text = "holds a second document behind an unusual line break, want line feeds"
+                raise InvalidInput(self._origin.problem(node.start.line, text))
             if isinstance(event, module.CollectionStartEvent):
                 self._open.append(node)
             else:
