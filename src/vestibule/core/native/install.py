@@ -55,6 +55,16 @@ def objects(settings: Settings, found: World | None = None) -> list[Object]:
     return [_labelled(thing, install.name) for thing in rendered]
 
 
+def weaknesses(settings: Settings) -> list[str]:
+    """What an administrator should know about the settings before they are applied."""
+    if (settings.policies or settings.identity_policies) and settings.webhook.failure_policy == "Ignore":
+        return [
+            "policies limit identities, and webhook.failurePolicy is 'Ignore': while the webhook does not "
+            "answer, pods pass without being judged; want 'Fail' where limits must hold always"
+        ]
+    return []
+
+
 def _check(settings: Settings) -> None:
     install = settings.install
     problems = []
