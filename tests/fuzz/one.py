@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--engine", choices=["atheris", "own"], default="own")
     parser.add_argument("--found", type=Path, default=Path("build/fuzz"))
+    parser.add_argument("--grown", type=Path, default=Path("build/fuzz/corpus"), help="inputs of this run")
     parser.add_argument("--keep", action="store_true", help="put inputs with new coverage into the corpus")
     parser.add_argument("inputs", nargs="*", type=Path, help="run these instead")
     given = parser.parse_args()
@@ -84,7 +85,7 @@ def _atheris(target: ModuleType, check: Callable[[bytes], None], given: argparse
     import atheris
 
     seeds = CORPUS / given.target
-    grown = seeds if given.keep else given.found / "corpus" / given.target
+    grown = seeds if given.keep else given.grown / given.target
     grown.mkdir(parents=True, exist_ok=True)
     options = [
         sys.argv[0], f"-max_total_time={max(1, round(given.seconds))}", f"-seed={given.seed or 1}",

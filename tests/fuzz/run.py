@@ -11,6 +11,7 @@ import importlib.util
 import secrets
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -47,7 +48,9 @@ def run(targets: list[str], seconds: float, seed: int, jobs: int, more: list[str
         )
         return Outcome(target, done.returncode, done.stdout)
 
-    with ThreadPoolExecutor(jobs) as pool:
+    # a folder of its own, or what an earlier run left would change what a seed does
+    with tempfile.TemporaryDirectory(prefix="vestibule-fuzz-") as grown, ThreadPoolExecutor(jobs) as pool:
+        more = [*more, "--grown", grown]
         return list(pool.map(one, targets))
 
 
