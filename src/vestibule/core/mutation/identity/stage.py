@@ -96,7 +96,8 @@ def _judged(
 
 def _label_notes(raw: msgspec.Raw, most: int) -> list[Note]:
     """Labels are not read; those that look like ours are reported, the first few of them."""
-    labels = msgspec.json.decode(raw, type=dict[str, Any] | None) or {}
+    found = msgspec.json.decode(raw)
+    labels = found if isinstance(found, dict) else {}
     ours = ((key, value) for key, value in labels.items() if key.startswith(vocabulary.CWII_PREFIX))
     return [
         Note("a label is not read, make it an annotation", 0, key, str(value))
