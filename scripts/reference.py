@@ -194,7 +194,7 @@ def limit_words(name: str, value: float) -> str:
     """A limit with its unit."""
     if name.endswith("_seconds"):
         return f"{value:g} s"
-    if name in ("body", "headers", "buffered"):
+    if name in ("body", "headers", "buffered", "inflight_bytes"):
         return f"{value // 2**20} MiB" if value >= 2**20 else f"{value // 2**10} KiB"
     return f"{value:g}"
 

@@ -1,4 +1,5 @@
-"""A kubeconfig: every file is an Access or InvalidSettings with its problems."""
+"""A kubeconfig: every file is an Access or InvalidSettings with its problems. One out of a cluster is data
+alone: whatever it holds, it names no program and no file, and its server is an https address."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from typing import Final
 
 from tests.fuzz import mutators
 from vestibule import errors
-from vestibule.adapters.cluster import kubeconfig
+from vestibule.adapters.cluster import kubeconfig, stored
+from vestibule.core.kinds import storedkubeconfig
 
 LONGEST: Final = 4096
 WORDS: Final = (
@@ -31,6 +33,7 @@ def mutate(data: bytes, longest: int, seed: int) -> bytes:
 
 def check(data: bytes) -> None:
     """Read the bytes as a file."""
+    _stored(data)
     if _FOREIGN.search(data):
         return  # a kubeconfig of one's own may name any file; some never end
     _FILE.write_bytes(data)
@@ -41,4 +44,16 @@ def check(data: bytes) -> None:
             raise AssertionError("refused without a problem") from error
         return
     if not found.server.startswith(("https://", "http://")):
+        raise AssertionError(f"server {found.server!r}")
+
+
+def _stored(data: bytes) -> None:
+    """Read the bytes as what a Secret holds."""
+    try:
+        found = stored.parse(data, "Secret a/b")
+    except errors.InvalidInput as error:
+        if not error.problems:
+            raise AssertionError("refused without a problem") from error
+        return
+    if storedkubeconfig.server_problem(found.server):
         raise AssertionError(f"server {found.server!r}")

@@ -52,8 +52,20 @@ class Sight:
 
         follower = Wholes(self._client, kind, told, optional=True, managed=True)
         self._followers[kind] = follower
-        self._tasks[kind] = asyncio.create_task(follower.run(), name=f"watch {kind}")
+        task = asyncio.create_task(follower.run(), name=f"watch {kind}")
+        self._tasks[kind] = task
+        task.add_done_callback(lambda ended: self._ended(kind, ended))
         logger.info("watching", extra={"kind": str(kind)})
+
+    def _ended(self, kind: Kind, task: asyncio.Task[None]) -> None:
+        """A watch runs until it is cancelled. One that ended otherwise is forgotten, so that nobody believes
+        what it saw, and the next reconcile begins it again."""
+        if task.cancelled() or self._tasks.get(kind) is not task:
+            return
+        error = task.exception()
+        logger.error("watch ended", extra={"kind": str(kind), "error": type(error).__qualname__})
+        self._tasks.pop(kind, None)
+        self._followers.pop(kind, None)
 
     async def watched(self, gvk: Gvk, keys: Keys) -> Kind | None:
         """The kind, listened to and listed; None when the cluster does not serve it. Raises Unavailable."""

@@ -9,6 +9,7 @@ What is not listened to is looked at with every resync.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from vestibule.core.kinds import gvk
 from vestibule.core.kinds.gvk import Kind
 from vestibule.core.native import kinds
 
+logger = logging.getLogger(__name__)
 _SECONDS: Final = (240, 300)
 """A watch is asked to end by itself within this range; looks find out sooner whether a guest lives."""
 MOST: Final = 200
@@ -118,7 +120,19 @@ class Listening:
             ]
 
     def _run(self, key: str, ear: _Ear) -> asyncio.Task[None]:
-        return asyncio.create_task(ear.run(), name=f"guest {key} {ear.kind}")
+        task = asyncio.create_task(ear.run(), name=f"guest {key} {ear.kind}")
+        task.add_done_callback(lambda ended: self._ended(key, ended))
+        return task
+
+    def _ended(self, key: str, task: asyncio.Task[None]) -> None:
+        """A watch runs until it is cancelled. Where one ended otherwise, the next reconcile of its hosted
+        cluster begins all of them again."""
+        known = self._by_key.get(key)
+        if task.cancelled() or known is None or task not in known.tasks:
+            return
+        error = task.exception()
+        logger.error("watch ended", extra={"hosted": key, "error": type(error).__qualname__})
+        self.end(key)
 
     def _room(self) -> bool:
         """Whether there is room for the registration of one more guest; who has more than that gives it."""
