@@ -34,8 +34,15 @@ def test_what_is_edited_by_hand_is_put_right(stand: Stand, operator: Operators) 
         "VirtualNetwork",
         lambda obj: any(one["kind"] == "AROCluster" for one in obj["metadata"].get("ownerReferences", ())),
     )
+    deleted = cluster.get("UserAssignedIdentity")["metadata"]["uid"]
     cluster.admin.delete(cluster.path("UserAssignedIdentity"))
-    poll("it to be made again", lambda: cluster.there("UserAssignedIdentity"))
+
+    def recreated() -> bool:
+        if not cluster.there("UserAssignedIdentity"):
+            return False
+        return bool(cluster.get("UserAssignedIdentity")["metadata"]["uid"] != deleted)
+
+    poll("it to be created again", recreated)
     cluster.available()
     # a field that leaves the spec leaves the object
     resources = cluster.get("AROCluster")["spec"]["resources"]

@@ -87,6 +87,7 @@ def _atheris(target: ModuleType, check: Callable[[bytes], None], given: argparse
     seeds = CORPUS / given.target
     grown = seeds if given.keep else given.grown / given.target
     grown.mkdir(parents=True, exist_ok=True)
+    given.found.mkdir(parents=True, exist_ok=True)
     options = [
         sys.argv[0], f"-max_total_time={max(1, round(given.seconds))}", f"-seed={given.seed or 1}",
         f"-max_len={target.LONGEST}", "-timeout=20", "-rss_limit_mb=2048", "-verbosity=0",
