@@ -11,7 +11,7 @@ STAMP  := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-old fuzz soak check bench docs lock fmt clean venv rig rig-up rig-down image sbom chart dist
+.PHONY: help demo test test-all test-old fuzz soak check bench docs lock fmt clean venv rig rig-up rig-down image sbom chart dist
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,12 @@ demo: $(STAMP) ## pods pass the real HTTPS webhook on an embedded cluster; what 
 
 test: check ## all checks and all tests, with what they need
 	@scripts/test
+
+test-all: check ## the same with more of everything: rapid changes, fuzzing, a soak, the oldest version; about an hour
+	@VESTIBULE_ALL=1 scripts/test
+	@$(BIN)/python -m tests.fuzz.run --seconds 300
+	@$(BIN)/python -m tests.soak.run --admissions 100000 --minutes 10
+	@$(MAKE) test-old
 
 test-old: $(STAMP) ## the tests on the API server, on the oldest version we support
 	@VESTIBULE_RIG_VERSION=old scripts/test tests/apiserver
