@@ -38,9 +38,8 @@ def test_what_is_edited_by_hand_is_put_right(stand: Stand, operator: Operators) 
     cluster.admin.delete(cluster.path("UserAssignedIdentity"))
 
     def recreated() -> bool:
-        if not cluster.there("UserAssignedIdentity"):
-            return False
-        return bool(cluster.get("UserAssignedIdentity")["metadata"]["uid"] != deleted)
+        answer = cluster.admin.get(cluster.path("UserAssignedIdentity"))
+        return answer.status == 200 and bool(answer.object["metadata"]["uid"] != deleted)
 
     poll("it to be created again", recreated)
     cluster.available()
