@@ -231,6 +231,12 @@ class Levels:
             raise Rejected(max(self.where(key), 0), key, f"{len(found)} names", want)
         return found
 
+    @property
+    def enough_unknown(self) -> bool:
+        """Whether no further unknown key is reported, so that nobody need search for one."""
+        most = self._caps.unknown_keys
+        return self._unknown > most or self._searches > 2 * most
+
     def unknown_key(
         self, level: int, key: str, value: str, nearest: Callable[[], str], *, hinted_only: bool = False
     ) -> None:
@@ -238,7 +244,7 @@ class Levels:
         meant, which is what costs: for many keys it is not searched any more. ``hinted_only``: others have
         keys there, too, so a key that resembles none of ours is not reported."""
         most = self._caps.unknown_keys
-        if self._unknown > most or self._searches > 2 * most:
+        if self.enough_unknown:
             return
         self._searches += 1
         meant = nearest()

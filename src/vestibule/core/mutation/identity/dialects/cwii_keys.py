@@ -66,6 +66,8 @@ def tell_unknown(found: levels.Levels) -> None:
     """Tell every key under our prefix that means nothing, and every key that almost is under our
     prefix."""
     for level, key, value in found.items():
+        if found.enough_unknown:
+            return
         if (
             key in KEYS
             or _stem(key) in WITH_SUFFIX
@@ -80,12 +82,12 @@ def _nearest(key: str) -> str:
     """The known key that is nearest to this one; empty when none is near."""
     if len(key) > _LONGEST:
         return ""
-    meant = difflib.get_close_matches(key.lower(), KEYS, n=1, cutoff=0.75)
-    if not meant and "/" in key:
-        name = key.partition("/")[2].lower()
-        meant = difflib.get_close_matches(vocabulary.CWII_PREFIX + name, KEYS, n=1, cutoff=0.75)
-    return meant[0] if meant else ""
+    # names alone: what stands before the slash is the same for all, and comparing it is most of the work
+    name = key.rpartition("/")[2].lower()
+    meant = difflib.get_close_matches(name, _BY_NAME, n=1, cutoff=0.65)
+    return _BY_NAME[meant[0]] if meant else ""
 
 
+_BY_NAME: Final = {key.partition("/")[2]: key for key in sorted(KEYS)}
 _LONGEST: Final = 2 * max(map(len, KEYS))
 """Characters of a key that may be a misspelt one; comparing longer ones costs more than the hint is worth."""

@@ -21,6 +21,8 @@ def tell(
     """Tell every key of the prefix whose name is none of these; behind some a container may be named.
     ``shared``: others have keys under the prefix, too, so only what looks like one of ours is told."""
     for level, key, value in found.items():
+        if found.enough_unknown:
+            return
         name = key.removeprefix(prefix)
         if name == key or name in names or name.partition(".")[0] in with_suffix:
             continue
