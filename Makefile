@@ -11,14 +11,14 @@ STAMP  := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-all test-old fuzz soak check bench docs lock fmt clean venv rig rig-up rig-down image sbom chart dist
+.PHONY: help demo test test-fast test-all test-old fuzz soak check bench docs lock fmt clean venv rig rig-up rig-down image sbom chart dist
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## the project's own virtual environment in .venv (nothing global is touched)
 
-$(STAMP): requirements/dev.txt pyproject.toml src/vestibule/__init__.py
+$(STAMP): requirements/dev.txt pyproject.toml simulators/pyproject.toml src/vestibule/__init__.py
 	@scripts/install "$(PYTHON)" "$(VENV)"
 	@touch $@
 
@@ -27,6 +27,9 @@ demo: $(STAMP) ## pods pass the real HTTPS webhook on an embedded cluster; what 
 
 test: check ## all checks and all tests, with what they need
 	@scripts/test
+
+test-fast: $(STAMP) ## what needs neither a control plane nor the network, without slow tests; two minutes on two cores
+	@scripts/test -m "not rig and not slow"
 
 test-all: check ## the same with more of everything: rapid changes, fuzzing, a soak, the oldest version; about an hour
 	@VESTIBULE_ALL=1 scripts/test

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import uvloop
 
-from vestibule.adapters.serving import server, tls
+from vestibule.httpserver import server, tls
 
 Answer = Callable[[server.HttpRequest], server.HttpResponse]
 ANSWER = server.HttpResponse(
@@ -31,7 +31,7 @@ def handler(request: server.HttpRequest) -> server.HttpResponse:
 async def main(port: int, cert: Path, key: Path, answer: Answer = handler) -> None:
     holder = tls.TlsHolder()
     holder.replace(holder.build(cert, key))
-    engine = server.Server(answer, tls=holder, name="empty")
+    engine = server.HttpsServer(answer, tls=holder, name="empty")
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     await engine.start([("127.0.0.1", port)])

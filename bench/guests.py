@@ -24,13 +24,13 @@ from typing import Any
 
 from aiohttp import web
 
-from vestibule.adapters import openfiles
-from vestibule.adapters.cluster import calls, kubeconfig
-from vestibule.adapters.cluster.client import Client
-from vestibule.adapters.cluster.whole import Wholes
-from vestibule.core.kinds.gvk import Kind
-from vestibule.core.native import kinds
-from vestibule.core.oidc import discovery
+from vestibule.api.gvk import Kind
+from vestibule.httpserver import rlimits
+from vestibule.kube import api_requests, kubeconfig
+from vestibule.kube.client import Client
+from vestibule.kube.informer import Informer
+from vestibule.manifests import kinds
+from vestibule.oidc import discovery
 
 Json = dict[str, Any]
 COLLECTIONS = {
@@ -198,10 +198,10 @@ async def main(port: int, base: int, cert: str, key: str, management: str) -> No
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls).start()
     client = Client(kubeconfig.load([Path(management)]))
-    scope = calls.Scope(selector="app=workload-identity-webhook")
-    await Wholes(client, kinds.SECRET, replicas.told, scope=scope).run()
+    scope = api_requests.ListScope(selector="app=workload-identity-webhook")
+    await Informer(client, kinds.SECRET, replicas.told, scope=scope).run()
 
 
 if __name__ == "__main__":
-    openfiles.allow_many()
+    rlimits.allow_many()
     asyncio.run(main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:6]))

@@ -11,18 +11,18 @@ from pathlib import Path
 from bench import cluster
 from bench.pod import Json
 from bench.processes import Unavailable
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.apps.webhook.handler import Handler
-from vestibule.core.admission.review import Review
-from vestibule.core.admission.verdict import Verdict
-from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import compile_policy
+from vestibule.admission.review import DecodedReview
+from vestibule.admission.verdict import Verdict
+from vestibule.api.settings import schema
+from vestibule.injection.policy import compile_policy
+from vestibule.kube.memory_cluster import MemoryCluster
+from vestibule.webhook.handler import Handler
 
 
 class _Silent:
     """Nobody is told."""
 
-    def verdict(self, review: Review, verdict: Verdict, seconds: float) -> None:
+    def verdict(self, review: DecodedReview, verdict: Verdict, seconds: float) -> None:
         """Nothing."""
 
     def malformed(self, status: int) -> None:
@@ -36,7 +36,7 @@ Handle = Callable[[bytes], bytes]
 def handlers(objects: Sequence[Json] | None = None) -> Callable[[], Handle]:
     """Makes handlers over objects, those of `bench.cluster` if none are given; each has seen no pod yet,
     while the policy behind them knows what the annotations ask for."""
-    policy = compile_policy(config.Settings())
+    policy = compile_policy(schema.Settings())
     world = MemoryCluster(cluster.objects() if objects is None else objects)
     gc.freeze()  # as the webhook does when it has started
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import uvloop
 
 from bench import empty_engine
-from vestibule.adapters.serving import server
+from vestibule.httpserver import server
 
 _BEFORE = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"'
 _AFTER = b'","allowed":true}}'

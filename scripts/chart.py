@@ -24,12 +24,12 @@ from vestibule import __version__
 ROOT: Final = Path(__file__).resolve().parents[1]
 CHART: Final = ROOT / "charts" / "vestibule"
 SETTINGS: Final = (
-    "`settings` takes what a [settings file](settings.md) takes, without `install`, `webhook` and "
-    "`selfCertificate`, which the other values say."
+    "`settings` has the format of a [settings file](settings.md), without `install`, `webhook` and "
+    "`selfCertificate`, which other values set."
 )
 OTHERS: Final = (
-    "Values of the charts of cwii and of Azure Workload Identity that have another name here are taken, and "
-    "the notes of the release tell our name."
+    "Values of the charts of cwii and of Azure Workload Identity that have another name here are accepted, "
+    "and the notes of the release print the new name."
 )
 MADE: Final = "Made by scripts/chart.py; change the code there."
 

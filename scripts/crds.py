@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from vestibule.cli import printer
-from vestibule.core.native import arocrds, crds
+from vestibule.manifests import aro_crds, crds
 
 FOLDER = Path(__file__).parent.parent / "deploy" / "crds"
 
@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
             crds.hosted_webhook(),
             crds.published_issuer(),
             *crds.sandboxes(),
-            *arocrds.definitions(),
+            *aro_crds.definitions(),
         )
     }
     stale = [path for path, text in made.items() if not path.exists() or path.read_text("utf-8") != text]

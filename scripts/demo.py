@@ -30,13 +30,12 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from rich.console import Console
 from rich.text import Text
 
-from vestibule import errors
-from vestibule.adapters import settingsfile
-from vestibule.adapters.cluster.manifests import DirectoryCluster
-from vestibule.apps.offline import documents, inject
-from vestibule.core.admission import apply
-from vestibule.core.mutation.policy import compile_policy
-from vestibule.core.native import admission
+from vestibule import errors, settingsfile
+from vestibule.admission import apply
+from vestibule.diagnose.offline import inject, manifest_files
+from vestibule.injection.policy import compile_policy
+from vestibule.kube.manifest_directory import DirectoryCluster
+from vestibule.manifests import webhook_configurations
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = Path("examples/demo")
@@ -195,13 +194,13 @@ def webhook() -> Iterator[Webhook]:
         say(f"the last line of its audit log:\n  {audit.read_text().splitlines()[-1]}", "dim")
 
 
-def comment(result: inject.Result, beginning: str = "# ") -> str:
+def comment(result: inject.PodResult, beginning: str = "# ") -> str:
     """The first comment of the pod's file that begins so."""
     lines = result.before.text.splitlines()
     return next((line.removeprefix(beginning) for line in lines if line.startswith(beginning)), "")
 
 
-def show(number: int, result: inject.Result, hall: Webhook) -> tuple[str, ...]:
+def show(number: int, result: inject.PodResult, hall: Webhook) -> tuple[str, ...]:
     """Send one pod and tell what happened; raises Failure when it is not what should have happened."""
     pod, verdict = result.template.pod, result.verdict
     heading(f"{number}. {comment(result)}")
@@ -217,7 +216,7 @@ def show(number: int, result: inject.Result, hall: Webhook) -> tuple[str, ...]:
     for line in columns(origins(result)):
         say(f"  {line}")
     if not answer.allowed:
-        denied = f'admission webhook "{admission.WEBHOOK_NAME}" denied the request:'
+        denied = f'admission webhook "{webhook_configurations.WEBHOOK_NAME}" denied the request:'
         say(f"what the author of the pod reads\n  {denied} {answer.message}", "red")
     elif answer.warnings:
         told = "".join(f"\n  Warning: {warning}" for warning in answer.warnings)
@@ -248,7 +247,7 @@ def show_diff(before: str, after: str) -> None:
                 say(f"  {cut(line, WIDTH)}", {"+": "green", "-": "red"}.get(sign, "dim"))
 
 
-def origins(result: inject.Result) -> Iterator[tuple[str, str, str]]:
+def origins(result: inject.PodResult) -> Iterator[tuple[str, str, str]]:
     """Key, value, and the object that said so; a key that several clouds read stands once."""
     for found in dict.fromkeys(result.verdict.values):
         shadowed = "".join(f", stronger than {value} of {where}" for where, value in found.shadowed)
@@ -261,7 +260,7 @@ def main() -> None:
     policy = compile_policy(settingsfile.load(DEMO / "settings.toml", {}))
     cluster = DirectoryCluster(DEMO / "cluster")
     cluster.load()
-    files = documents.read([str(DEMO / "workloads")], sys.stdin.buffer)
+    files = manifest_files.read([str(DEMO / "workloads")], sys.stdin.buffer)
     results = inject.run(files, cluster, policy).results
     say(f"{len(results)} pods pass the webhook; the cluster is the directory {DEMO}/cluster", "bold")
     with webhook() as hall:

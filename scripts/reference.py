@@ -1,8 +1,8 @@
-"""Writes the reference pages from the code: settings, flags and limits, in docs/reference.
+"""Writes the reference pages from the code: settings, flags, limits, CRDs and commands, in docs/reference.
 
-Settings and limits come from the Structs of ``core/kinds/config.py`` and ``adapters/serving/limits.py``:
+Settings and limits come from the Structs of ``api/settings/schema.py`` and ``httpserver/limits.py``:
 names, types and defaults from the classes, the words from the text below each field. Flags come from
-``core/kinds/upstream.py`` and the command itself. ``--check`` writes nothing, and exits 1 when a page is
+``compat/cwii_flags.py`` and the command itself. ``--check`` writes nothing, and exits 1 when a page is
 stale.
 """
 
@@ -20,11 +20,12 @@ import click
 import msgspec
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from scripts import rights
+from scripts import reference_cli, reference_crds, rights
 
-from vestibule.adapters.serving.limits import Limits
+from vestibule.api.settings import schema
 from vestibule.cli import webhook
-from vestibule.core.kinds import config, upstream
+from vestibule.compat import cwii_flags
+from vestibule.httpserver.limits import ServerLimits
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGES: Final = ROOT / "docs" / "reference"
@@ -70,12 +71,12 @@ def type_words(hint: Any) -> str:
 
 
 def value_words(value: Any) -> str:
-    """A default as it stands in a TOML file; nothing where the text tells it."""
+    """A default as it stands in a TOML file; empty where the text has it."""
     return "" if value is None else f"`{msgspec.json.encode(value).decode()}`"
 
 
 def sections(
-    name: str = "", cls: type[msgspec.Struct] = config.Settings
+    name: str = "", cls: type[msgspec.Struct] = schema.Settings
 ) -> Iterator[tuple[str, type[msgspec.Struct]]]:
     """Every section of the file by its name there, the top of the file first."""
     yield name, cls
@@ -102,17 +103,17 @@ def settings_page() -> str:
     """docs/reference/settings.md."""
     head = """# Settings
 
-One file holds every setting: TOML, JSON or YAML, told apart by its ending.
+One file contains all settings, in TOML, JSON or YAML; its file extension determines the format.
 Name it with `--settings FILE` or the variable `VESTIBULE_SETTINGS`.
-Every setting can be left out, and an empty file is a valid one.
+Every setting is optional, and an empty file is valid.
 Flags and `CWII_*` variables override the file: see [Flags and variables](flags.md).
 
-An unknown name is an error, and so is a value of the wrong form.
-Errors name the file, the line, the setting, what stands there and what is wanted.
-All values out of range are told at once; an unknown name or a wrong type is told first and alone.
-While the webhook runs, the file is read again when it changes.
-A bad file is reported, and the last good settings stay in force.
-The `[serving]` section and the right to write ConfigMaps are settled at start.
+An unknown name or a value of the wrong form is an error.
+Errors name the file, the line, the setting, its value and the expected value.
+All values out of range are reported at once; an unknown name or a wrong type is reported first, alone.
+The webhook reloads the file when it changes.
+It reports an invalid file and continues with the last valid settings.
+Changes of the `[serving]` section and of the permission to write ConfigMaps need a restart.
 """
     return "\n".join([MADE, head.rstrip(), *(line for part in sections() for line in section(*part)), ""])
 
@@ -128,7 +129,7 @@ FORMS: Final = {
 
 def default_of(path: tuple[str, ...]) -> str:
     """The default of the setting at a path, as ``settings_page`` shows it."""
-    value: Any = config.Settings()
+    value: Any = schema.Settings()
     for name in path:
         field = next(field for field in msgspec.structs.fields(value) if field.encode_name == name)
         value = getattr(value, field.name)
@@ -137,7 +138,7 @@ def default_of(path: tuple[str, ...]) -> str:
 
 def flag_rows() -> Iterator[str]:
     """One row for each flag of cwii."""
-    for flag in upstream.CWII:
+    for flag in cwii_flags.CWII:
         setting = ".".join(flag.path)
         default = default_of(flag.path)
         yield (
@@ -148,7 +149,7 @@ def flag_rows() -> Iterator[str]:
 
 def own_rows() -> Iterator[str]:
     """One row for each option of the webhook command that cwii does not have."""
-    theirs = {flag.name.replace("-", "_") for flag in upstream.CWII}
+    theirs = {flag.name.replace("-", "_") for flag in cwii_flags.CWII}
     for option in webhook.command.params:
         if isinstance(option, click.Option) and option.name not in theirs and not option.hidden:
             names = ", ".join(f"`{name}`" for name in option.opts)
@@ -160,21 +161,21 @@ def flags_page() -> str:
     return f"""{MADE}
 # Flags and variables
 
-A flag beats its variable, and both beat the [settings file](settings.md).
-`vestibule webhook`, `inject`, `explain` and `render` take the same flags, so that all four decide alike.
+A flag overrides its variable, and both override the [settings file](settings.md).
+`vestibule webhook`, `inject`, `explain` and `render` accept the same flags and make the same decision.
 
 ## Those of cwii
 
-They work as they are: every flag takes a value, and booleans are the words `true` and `false`.
-A bad value is an error that names the flag or the variable, and all of them are told at once.
-A default that is left blank depends on the mode; the [settings](settings.md) page tells it.
+They work unchanged: every flag has a value, and booleans are the words `true` and `false`.
+A bad value is an error that names the flag or the variable, and all errors are reported at once.
+An empty default depends on the mode; see the [settings](settings.md) page.
 
 | flag | variable | setting | form | default | meaning |
 |---|---|---|---|---|---|
 {chr(10).join(flag_rows())}
 
 The variable `RUST_LOG` sets the log level.
-Of a filter such as `warn,kube=debug` the first plain level counts.
+In a filter such as `warn,kube=debug` the first plain level is used.
 
 ## Those of `vestibule webhook`
 
@@ -201,15 +202,15 @@ def limit_words(name: str, value: float) -> str:
 
 def limit_rows() -> Iterator[str]:
     """One row for each limit."""
-    texts, serving = words(Limits), config.Serving()
-    names = {field.name: field.encode_name for field in msgspec.structs.fields(config.Serving)}
-    for name in Limits.__struct_fields__:
+    texts, serving = words(ServerLimits), schema.ServingSettings()
+    names = {field.name: field.encode_name for field in msgspec.structs.fields(schema.ServingSettings)}
+    for name in ServerLimits.__struct_fields__:
         if name in LIMIT_SETTINGS:
             field = LIMIT_SETTINGS[name]
             about = f"{texts[name].rpartition('. ')[0]}. Setting `serving.{names[field]}`."
             yield f"| {name.replace('_', ' ')} | {getattr(serving, field)} | {about} |"
         else:
-            value = limit_words(name, getattr(Limits(), name))
+            value = limit_words(name, getattr(ServerLimits(), name))
             yield f"| {name.replace('_seconds', ' time').replace('_', ' ')} | {value} | {texts[name]} |"
 
 
@@ -218,8 +219,8 @@ def limits_page() -> str:
     return f"""{MADE}
 # Limits
 
-How much of everything the webhook takes before it refuses.
-The numbers fit an API server as the caller; two of them are settings.
+These limits protect the webhook from large, slow or numerous requests.
+The values are chosen for an API server as the client; two of them are settings.
 
 | limit | value | meaning |
 |---|---|---|
@@ -229,7 +230,13 @@ The numbers fit an API server as the caller; two of them are settings.
 
 def main(arguments: list[str]) -> int:
     """Write the pages, or with ``--check`` only compare them."""
-    texts = {"settings.md": settings_page(), "flags.md": flags_page(), "limits.md": limits_page()}
+    texts = {
+        "settings.md": settings_page(),
+        "flags.md": flags_page(),
+        "limits.md": limits_page(),
+        "crds.md": reference_crds.page(MADE),
+        "cli.md": reference_cli.page(MADE),
+    }
     pages = {PAGES / name: text for name, text in texts.items()}
     security = ROOT / "SECURITY.md"
     pages[security] = rights.written(security.read_text("utf-8"))

@@ -4,7 +4,6 @@ get its case again), and the rig's fixtures, imported once so that all folders s
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import hypothesis
 import pytest
@@ -39,14 +38,19 @@ hypothesis.settings.register_profile("long", deadline=None, max_examples=20_000)
 hypothesis.settings.load_profile(os.environ.get("VESTIBULE_HYPOTHESIS", "ci"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    scheduling.longest_first(items)
+_STOPWATCH = pytest.StashKey[scheduling.Stopwatch]()
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.Scheduling:
-    """Files that mostly wait go to a worker of their own."""
-    return scheduling.scheduling(config, log)
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure this run for the order of the next."""
+    config.stash[_STOPWATCH] = scheduling.Stopwatch(config)
+    config.pluginmanager.register(config.stash[_STOPWATCH])
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects by the marks, and before xdist reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    scheduling.mark(items)
+    scheduling.longest_first(items, config.stash[_STOPWATCH].before)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -48,6 +48,18 @@ def meta(count: int, **more: Any) -> Json:
     return found
 
 
+OWN: Final[Json] = {
+    "name": "own",
+    "projected": {"sources": [{"serviceAccountToken": {"audience": "x", "path": "token"}}]},
+}
+CREDENTIALS: Final = '{"audience":"x","credential_source":{"file":"/own/a/b/c/d/e/f/g/h/token"}}'
+
+
+def own_token(variables: list[Json]) -> Json:
+    mounts = [{"name": "own", "mountPath": "/own"}]
+    return pod([{"name": "app", "env": variables, "volumeMounts": mounts}], {}, volumes=[OWN])
+
+
 SHAPES: Final[dict[str, Callable[[int], Json]]] = {
     "containers times keys of their own": lambda n: pod(
         named(n), {**AWS, **keys(n, "cwii.dev/aws-role-arn.c", ROLE)}
@@ -120,6 +132,48 @@ SHAPES: Final[dict[str, Callable[[int], Json]]] = {
     "labels of other dialects": lambda n: meta(n, labels=keys(n, "azure.workload.identity/x", "y")),
     "credentials annotations": lambda n: pod(
         named(20), {**ALL, **keys(n, "cwii.dev/gcp-credentials.c", '{"audience":"x"}')}
+    ),
+    "tenants in one variable": lambda n: own_token(
+        [{"name": "AZURE_ADDITIONALLY_ALLOWED_TENANTS", "value": "a;" * 20 * n}]
+    ),
+    "accounts in one variable": lambda n: own_token(
+        [{"name": "CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT", "value": ",".join(map(str, range(5 * n)))}]
+    ),
+    "roles in one container": lambda n: own_token(
+        [{"name": "AWS_ROLE_ARN", "value": f"{ROLE}-{i}"} for i in range(n)]
+    ),
+    "token files in one container": lambda n: own_token(
+        [{"name": "AWS_WEB_IDENTITY_TOKEN_FILE", "value": f"/own{'/a' * 25}/{i}"} for i in range(n)]
+    ),
+    "credentials in variables": lambda n: own_token(
+        [{"name": "CWII_GCP_CREDS_JSON", "value": CREDENTIALS.replace("x", str(i))} for i in range(n)]
+    ),
+    "items of a volume that many containers mount": lambda n: pod(
+        [{"name": f"c{c}", "volumeMounts": [{"name": "own", "mountPath": "/o"}]} for c in range(190)],
+        {},
+        volumes=[
+            {
+                "name": "own",
+                "projected": {
+                    "sources": [
+                        *OWN["projected"]["sources"],
+                        {"configMap": {"items": [{"path": f"aws/{i}"} for i in range(n)]}},
+                    ]
+                },
+            }
+        ],
+    ),
+    "deep mounts in many containers": lambda n: pod(
+        [
+            {
+                "name": f"c{c}",
+                "env": [{"name": "AWS_WEB_IDENTITY_TOKEN_FILE", "value": "/own" + "/a" * 25}],
+                "volumeMounts": [{"name": "own", "mountPath": f"/t{c}-{m}" + "/a" * 25} for m in range(60)],
+            }
+            for c in range(min(n // 20 + 1, 200))
+        ],
+        {},
+        volumes=[OWN],
     ),
     "an AWS configuration": lambda n: pod(named(1), {**AWS, "cwii.dev/aws-config": "role_arn = x\n" * n}),
 }

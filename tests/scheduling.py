@@ -1,107 +1,82 @@
-"""Which worker runs which file.
+"""In which order modules run, and which of them share a worker.
 
-Most files keep a core busy; a few mostly wait, for clocks that the API server or a lease sets. With three
-workers the last one begins with those, so that they cost no time of the two cores, and then takes what is
-left. Files stay whole, as do folders whose files share what is dear to start; the longest begin first, so
-that no worker sits with one of them at the end.
+A module stays in one worker, as do modules with the same ``xdist_group`` mark: those of ``tests/aro`` share
+two control planes, and those with the mark ``waits`` spend most of their time waiting for clocks of the API
+server or of a lease. One of the three workers begins with all of the latter, so that they cost no time of the
+two cores, and then takes what is left. The longest modules begin first, so that no worker sits with one of
+them at the end: by the seconds of the last run, which pytest's cache keeps, or by their ``slow`` marks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import pytest
-from xdist.scheduler import LoadFileScheduling
-from xdist.workermanage import WorkerController
 
-WAITING: Final = (
-    "apiserver/test_idle.py",
-    "apiserver/test_faults.py",
-    "apiserver/test_operator_leaders.py",
-    "apiserver/test_rollouts.py",
-    "apiserver/test_issuer.py",
-    "apiserver/test_hosted.py",
-)
-"""Files that wait for much of their time."""
-TOGETHER: Final = ("aro",)
-"""Folders whose files run in one worker: two control planes and the manager of Cluster API are theirs."""
-LONGEST: Final = (
-    "aro/test_trouble.py",
-    "aro/test_lifecycle.py",
-    "aro/test_crashes.py",
-    "aro/test_admission.py",
-    "aro/test_rights.py",
-    "apiserver/test_hosted_crashes.py",
-    "apiserver/test_hosted_whole.py",
-    "apiserver/test_operator_crashes.py",
-    "chart/test_release.py",
-    "chain/test_logins_foreign.py",
-    "apiserver/test_audit.py",
-    "fuzz/test_smoke.py",
-    "image/test_image.py",
-    "apiserver/test_sandbox_change.py",
-    "apiserver/test_operator_install.py",
-    "apiserver/test_rig.py",
-    "gcp/test_faults.py",
-    "azure/test_faults.py",
-    "apiserver/test_operator_rotation.py",
-    "apiserver/test_hosted_operator.py",
-    "apiserver/test_hosted_guest.py",
-    "oidc/test_cluster.py",
-    "chain/test_logins_own.py",
-    "azure/test_lost_answers.py",
-    "apiserver/test_rights.py",
-    "process/test_standin.py",
-    "process/test_floods.py",
-    "oidc/test_cli.py",
-    "apiserver/test_operator_faults.py",
-    "apiserver/test_sandbox_neighbours.py",
-    "apiserver/test_hosted_trial.py",
-)
-"""Files that take longest, the longest first."""
-_ON_PLANES: Final = ("apiserver", "aro", "chart")
-_RANK: Final = {name: number for number, name in enumerate(WAITING + LONGEST)}
+BUILT: Final = {"control_plane", "private_control_plane", "helm", "cluster_api", "azurite"}
+"""Fixtures with a program that is built or fetched."""
+WAITING: Final = "waits"
+"""The mark, and the group, of modules that mostly wait."""
+_CACHE: Final = "vestibule/module-seconds"
+_SLOW_SECONDS: Final = 5.0
+"""Of a test with the mark ``slow``, where no run was measured."""
 
 
-def longest_first(items: list[pytest.Item]) -> None:
-    """The longest files first, then the other ones on control planes; the rest as it comes."""
+def mark(items: Iterable[pytest.Item]) -> None:
+    """Tests on the rig get its mark, and every test a group: that of its module where it has no other."""
+    for item in items:
+        if BUILT & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.rig)
+        if item.get_closest_marker(WAITING):
+            item.add_marker(pytest.mark.xdist_group(WAITING))
+        elif item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
-    def place(item: pytest.Item) -> int:
-        name = "/".join(item.path.parts[-2:])
-        return _RANK.get(name, len(_RANK) + (item.path.parent.name not in _ON_PLANES))
+
+def longest_first(items: list[pytest.Item], measured: Mapping[str, float]) -> None:
+    """What waits, then the groups by their seconds, then those on the rig; the rest as it comes."""
+    seconds: dict[str, float] = {}
+    on_rig: set[str] = set()
+    modules: dict[str, set[str]] = {}
+    for item in items:
+        group, module = _group(item), item.nodeid.partition("::")[0]
+        modules.setdefault(group, set()).add(module)
+        if module not in measured and item.get_closest_marker("slow"):
+            seconds[group] = seconds.get(group, 0.0) + _SLOW_SECONDS
+        if item.get_closest_marker("rig"):
+            on_rig.add(group)
+    for group, names in modules.items():
+        seconds[group] = seconds.get(group, 0.0) + sum(measured.get(name, 0.0) for name in names)
+
+    def place(item: pytest.Item) -> tuple[bool, float, bool]:
+        group = _group(item)
+        return group != WAITING, -round(seconds[group] / _SLOW_SECONDS), group not in on_rig
 
     items.sort(key=place)
 
 
-def waits(scope: str) -> bool:
-    """Whether this file is one that mostly waits."""
-    return scope.endswith(WAITING)
+def _group(item: pytest.Item) -> str:
+    found = item.get_closest_marker("xdist_group")
+    return str(found.args[0]) if found else ""
 
 
-class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist says nothing of its types
-    """Whole files, some folders; the third worker begins with those that wait."""
+class Stopwatch:
+    """Measures the modules of a run for the next one."""
 
-    def _split_scope(self, nodeid: str) -> str:
-        file = str(super()._split_scope(nodeid))
-        folder = file.rpartition("/")[0]
-        return folder if folder.endswith(TOGETHER) else file
+    def __init__(self, config: pytest.Config) -> None:
+        self._cache: pytest.Cache | None = getattr(config, "cache", None)
+        self.before: Mapping[str, float] = (self._cache.get(_CACHE, None) if self._cache else None) or {}
+        self._seconds: dict[str, float] = {}
 
-    def _assign_work_unit(self, node: WorkerController) -> None:
-        self.workqueue.move_to_end(self._next(node), last=False)
-        super()._assign_work_unit(node)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Setup, call and teardown of every test."""
+        module = report.nodeid.partition("::")[0]
+        self._seconds[module] = self._seconds.get(module, 0.0) + report.duration
 
-    def _next(self, node: WorkerController) -> str:
-        """The first file of the sort that is this worker's; the first of all when there is none."""
-        own = self._patient(node)
-        fitting: Iterable[str] = (one for one in self.workqueue if waits(one) is own)
-        return next(iter(fitting), next(iter(self.workqueue)))
-
-    def _patient(self, node: WorkerController) -> bool:
-        """Whether this worker is the one that waits."""
-        return bool(self.numnodes > 2 and node.gateway.id == f"gw{self.numnodes - 1}")
-
-
-def scheduling(config: pytest.Config, log: Any) -> Scheduling:
-    """What xdist asks for."""
-    return Scheduling(config, log)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Written by the process that distributes, once; what did not run keeps its figure."""
+        if self._cache is None or hasattr(session.config, "workerinput") or not self._seconds:
+            return
+        rounded = {name: round(seconds, 1) for name, seconds in self._seconds.items()}
+        self._cache.set(_CACHE, {**self.before, **rounded})

@@ -27,7 +27,7 @@ from bench import cores, figures, keeping, planes, processes
 from bench.figures import Figure, Row
 from bench.processes import Child
 from bench.rig import Rig
-from vestibule.core.native import arocrds, crds
+from vestibule.manifests import aro_crds, crds
 
 NAME = "ARO HCP clusters"
 WORKERS = 16
@@ -61,7 +61,7 @@ def _measured(rig: Rig, plane: ControlPlane, manager: Path) -> list[tuple[float,
     clusterapi.install(plane)
     asokinds.install(plane)
     asokinds.served(plane, asokinds.IDENTITY_REFERENCE.definition())
-    for one in (*arocrds.definitions(), crds.webhook()):
+    for one in (*aro_crds.definitions(), crds.webhook()):
         asokinds.served(plane, one)
     metrics = processes.free_port()
     credentials = plane.kubeconfig().read_bytes()  # the API server is its own guest

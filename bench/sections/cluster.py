@@ -26,7 +26,7 @@ from bench.planes import Webhook
 from bench.pod import Json
 from bench.processes import Unavailable
 from bench.rig import Rig
-from vestibule.core.native.admission import WEBHOOK_NAME
+from vestibule.manifests.webhook_configurations import WEBHOOK_NAME
 
 NAME = "through the API server"
 ADDED = "p50 added to a creation"

@@ -21,7 +21,7 @@ from bench.creation import Door
 from bench.figures import Figure, Row
 from bench.planes import Webhook
 from bench.rig import Rig
-from vestibule.core.native.admission import WEBHOOK_NAME
+from vestibule.manifests.webhook_configurations import WEBHOOK_NAME
 
 NAME = "200 creations/s through the API server"
 RATE = 200.0

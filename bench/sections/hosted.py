@@ -24,9 +24,9 @@ from bench import figures, keeping, planes, processes
 from bench.figures import Figure, Row
 from bench.processes import Unavailable
 from bench.rig import Rig
-from vestibule.apps.operator.hosted import listening
-from vestibule.apps.operator.hosted.certificates import kubeconfig_text
-from vestibule.core.native import crds
+from vestibule.manifests import crds
+from vestibule.operator.controllers.hosted import hosted_informers
+from vestibule.operator.controllers.hosted.certificates import kubeconfig_text
 
 NAME = "hosted control planes"
 WORKERS = 16
@@ -89,7 +89,7 @@ def _measured(rig: Rig, plane: ControlPlane) -> list[tuple[float, str]]:
             (near + inside) / count,
             f"{near / count:.1f} to the management cluster, watches and our own included",
         ),
-        (memory, f"{min(count, listening.MOST)} guests have a watch of their own"),
+        (memory, f"{min(count, hosted_informers.MOST)} guests have a watch of their own"),
         (share, f"{looks:.0f} looks in {quiet:g} s: every {quiet * 1.25:g} s, where the default is 300"),
         (writes, "in both clusters"),
     ]

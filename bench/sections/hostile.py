@@ -15,7 +15,7 @@ from tests.vectors import case
 from bench import cores, figures
 from bench.figures import Figure, Row
 from bench.rig import Rig
-from vestibule.core.kinds import config
+from vestibule.api.settings import schema
 
 NAME = "hostile pods"
 SIZES = (200, 1_000, 5_000)
@@ -28,7 +28,7 @@ def measure(rig: Rig) -> list[Figure]:
     largest = (0.0, "")
     with cores.pinned(rig.split.server):
         for settings, given in hostile.SETTINGS.items():
-            wanted = config.parse(given, "bench")
+            wanted = schema.parse(given, "bench")
             for shape, make in hostile.SHAPES.items():
                 for size in SIZES:
                     body = case.review(make(size))
@@ -43,7 +43,7 @@ def measure(rig: Rig) -> list[Figure]:
     return figures.filled(NAME, rows, [slowest, largest])
 
 
-def _best(wanted: config.Settings, body: bytes) -> tuple[float, int]:
+def _best(wanted: schema.Settings, body: bytes) -> tuple[float, int]:
     """Seconds of the fastest of some fresh handlers, and bytes of the answer."""
     times = []
     for _ in range(ROUNDS):

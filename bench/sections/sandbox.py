@@ -19,13 +19,13 @@ from bench.figures import Figure, Row
 from bench.loads import Target
 from bench.processes import Unavailable
 from bench.rig import Rig
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.adapters.cluster.supplements import Supplements
-from vestibule.apps.webhook.handler import Handler
-from vestibule.core.admission.review import Review
-from vestibule.core.admission.verdict import Verdict
-from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import compile_policy
+from vestibule.admission.review import DecodedReview
+from vestibule.admission.verdict import Verdict
+from vestibule.api.settings import schema
+from vestibule.injection.policy import compile_policy
+from vestibule.kube.memory_cluster import MemoryCluster
+from vestibule.kube.policy_sources import PolicySources
+from vestibule.webhook.handler import Handler
 
 NAME = f"sandboxes, {sandboxes.RULES} rules, {sandboxes.SPACES:,} namespaces"
 RATE = 1_000.0
@@ -70,7 +70,7 @@ def _handler(rig: Rig) -> tuple[float, str]:
 class _Silent:
     """Nobody is told."""
 
-    def verdict(self, review: Review, verdict: Verdict, seconds: float) -> None:
+    def verdict(self, review: DecodedReview, verdict: Verdict, seconds: float) -> None:
         """Nothing."""
 
     def malformed(self, status: int) -> None:
@@ -78,10 +78,10 @@ class _Silent:
 
 
 def _handle() -> Callable[[bytes], bytes]:
-    cluster, settings = MemoryCluster(sandboxes.objects()), config.parse(SETTINGS, "bench")
-    supplements = Supplements(cluster)
+    cluster, settings = MemoryCluster(sandboxes.objects()), schema.parse(SETTINGS, "bench")
+    supplements = PolicySources(cluster)
     asyncio.run(supplements.look(settings))
-    policy = compile_policy(supplements.applied(settings), (), supplements.world(settings))
+    policy = compile_policy(supplements.applied(settings), (), supplements.kata_policy(settings))
     answer = Handler(lambda: policy, cluster, cluster, None, _Silent()).answer
 
     def handle(body: bytes) -> bytes:

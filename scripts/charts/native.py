@@ -1,4 +1,4 @@
-"""``templates/_native.tpl``: the objects of ``core/native`` with holes where the values of a release go.
+"""``templates/_native.tpl``: the objects of ``manifests`` with holes where the values of a release go.
 
 What ``vestibule render`` prints and what the chart installs come from the same functions: they are called
 here with template expressions as names, and with numbers that stand for holes. Conditions are found by
@@ -16,16 +16,14 @@ import msgspec
 from scripts.charts import tree
 from scripts.charts.tree import Case
 
-from vestibule.core.kinds import config
-from vestibule.core.kinds.config import Settings
-from vestibule.core.kinds.eks import Eks
-from vestibule.core.kinds.wif import Wif
-from vestibule.core.native import install, issuing, operator
+from vestibule.api.settings import schema
+from vestibule.api.settings.eks import EksSettings
+from vestibule.api.settings.schema import Settings
+from vestibule.api.settings.wif import WifSettings
+from vestibule.manifests import certificates_workload, install, operator
 
 Object = dict[str, Any]
-MADE: Final = (
-    "{{- /* Made by scripts/chart.py from src/vestibule/core/native; change the code there. */ -}}\n"
-)
+MADE: Final = "{{- /* Made by scripts/chart.py from src/vestibule/manifests; change the code there. */ -}}\n"
 _HOLES: Final = {
     65_431: "{{ int .port }}",
     65_432: "{{ int .metricsPort }}",
@@ -80,7 +78,7 @@ _NOT_VALIDATED: Final = "(not (or .sandbox .identityPolicies))"
 
 def _settings(certificate: Any = "self", **more: Any) -> Settings:
     base = Settings(
-        install=config.Install(
+        install=schema.InstallSettings(
             name="{{ .name }}",
             namespace="{{ .namespace }}",
             image="{{ .image }}",
@@ -89,23 +87,23 @@ def _settings(certificate: Any = "self", **more: Any) -> Settings:
             ca_bundle="{{ .caBundle }}" if certificate == "secret" else "",
             final_check="warn",
         ),
-        webhook=config.Webhook(
+        webhook=schema.WebhookSettings(
             failure_policy="{{ .failurePolicy }}",  # type: ignore[arg-type]
             reinvocation_policy="{{ .reinvocationPolicy }}",  # type: ignore[arg-type]
             timeout_seconds=900_005,
         ),
-        serving=config.Serving(
+        serving=schema.ServingSettings(
             addr="0.0.0.0:65431",
             metrics_addr="0.0.0.0:65432",
             drain_seconds=900_003 - 5,
             grace_seconds=0,
         ),
         vocabularies=("cwii", "azwi", "eks", "wif", "gke"),
-        sandbox=config.Sandbox(enabled=True),
+        sandbox=schema.SandboxSettings(enabled=True),
         identity_policies=True,
-        gcp=config.Gcp(allow_config_map_writes=True),
-        eks=msgspec.structs.replace(Eks(), mapping_config_map="namespace/{{ .mappingConfigMap }}"),
-        wif=msgspec.structs.replace(Wif(), annotation_prefix="{{ .wifPrefix }}"),
+        gcp=schema.GcpSettings(allow_config_map_writes=True),
+        eks=msgspec.structs.replace(EksSettings(), mapping_config_map="namespace/{{ .mappingConfigMap }}"),
+        wif=msgspec.structs.replace(WifSettings(), annotation_prefix="{{ .wifPrefix }}"),
     )
     return msgspec.structs.replace(base, **more)
 
@@ -119,11 +117,11 @@ def _cases() -> list[tuple[str, Settings]]:
         (".serviceCa", _settings("service-ca")),
         (".ownSecret", _settings("secret")),
         ("(not .metrics)", _settings(serving=serving)),
-        ("(not .sandbox)", _settings(sandbox=config.Sandbox())),
+        ("(not .sandbox)", _settings(sandbox=schema.SandboxSettings())),
         ("(not .identityPolicies)", _settings(identity_policies=False)),
-        (_NOT_VALIDATED, _settings(identity_policies=False, sandbox=config.Sandbox())),
-        ("(not .writes)", _settings(gcp=config.Gcp())),
-        ("(not .mappingConfigMap)", _settings(eks=Eks())),
+        (_NOT_VALIDATED, _settings(identity_policies=False, sandbox=schema.SandboxSettings())),
+        ("(not .writes)", _settings(gcp=schema.GcpSettings())),
+        ("(not .mappingConfigMap)", _settings(eks=EksSettings())),
         ("(not .wif)", _settings(vocabularies=("cwii", "azwi", "eks"))),
     ]
 
@@ -170,7 +168,7 @@ def _defines() -> Iterator[str]:
             f"webhook.{called}", webhook.get(key), [Case(at, found.get(key)) for at, found in others]
         )
     yield from _own_certificate(base, cases)
-    yield _define("certificates.fields", json.dumps(issuing.FIELDS))
+    yield _define("certificates.fields", json.dumps(certificates_workload.FIELDS))
     needed = [Case(at, _definitions(install.objects(one))) for at, one in cases]
     yield _define("webhook.crds", _yaml(_definitions(install.objects(base)), needed))
     yield from _validations(base)

@@ -13,14 +13,15 @@ import msgspec
 from scripts import reference
 from scripts.charts.values import Settings, Values
 
-from vestibule.core.kinds import config, vocabulary
+from vestibule.api import annotation_keys
+from vestibule.api.settings import schema as settings_schema
 
 Schema = dict[str, Any]
 RANGES: Final[dict[str, Schema]] = {
     "settings.mountRoot": {"pattern": "^/"},
     "settings.maxTokenExpirationSeconds": {
-        "minimum": vocabulary.MIN_TOKEN_SECONDS,
-        "maximum": vocabulary.MAX_TOKEN_SECONDS,
+        "minimum": annotation_keys.MIN_TOKEN_SECONDS,
+        "maximum": annotation_keys.MAX_TOKEN_SECONDS,
     },
     "settings.verify.runAsUser": {"minimum": 1},
     "settings.verify.timeoutSeconds": {"minimum": 1},
@@ -55,7 +56,7 @@ def text(names: list[dict[str, Any]]) -> str:
 
 def _words(cls: type) -> dict[str, str]:
     """The text below each field, by its name in a file."""
-    found = reference.words(config.Settings if cls is Settings else cls)
+    found = reference.words(settings_schema.Settings if cls is Settings else cls)
     return {field.encode_name: found.get(field.name, "") for field in msgspec.structs.fields(cls)}
 
 

@@ -13,8 +13,9 @@ import msgspec
 from msgspec import Meta
 from scripts.charts import shapes
 
-from vestibule.core.kinds import asokinds, config
-from vestibule.core.kinds.section import Section
+from vestibule.api import aso
+from vestibule.api.settings import schema
+from vestibule.api.settings.section import SettingsSection
 
 Labels = dict[str, str]
 _none: Any = msgspec.field(default_factory=dict)
@@ -24,13 +25,13 @@ Duration = Annotated[str, Meta(pattern=r"^([0-9]+(h|m|s))+$")]
 Namespace = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 Namespaces = Annotated[tuple[Namespace, ...], Meta(extra_json_schema={"uniqueItems": True})]
 AroKinds = Annotated[
-    tuple[Annotated[str, Meta(pattern=asokinds.PATTERN)], ...],
-    Meta(max_length=asokinds.MOST, extra_json_schema={"uniqueItems": True}),
+    tuple[Annotated[str, Meta(pattern=aso.PATTERN)], ...],
+    Meta(max_length=aso.MOST, extra_json_schema={"uniqueItems": True}),
 ]
 Budgeted = Annotated[int, Meta(ge=0)] | Annotated[str, Meta(pattern=r"^([0-9]+%)?$")]
 
 
-class Image(Section, frozen=True):
+class Image(SettingsSection, frozen=True):
     """The image of the webhook and of the operator."""
 
     repository: str = "vestibule"
@@ -43,18 +44,18 @@ class Image(Section, frozen=True):
     """When nodes fetch it."""
 
 
-class Issuer(Section, frozen=True):
+class Issuer(SettingsSection, frozen=True):
     """An issuer of yours, for ``cert-manager``."""
 
     name: str = ""
-    """Empty: a CA of its own is made for the release."""
+    """Empty: a CA is created for the release."""
     kind: str = "Issuer"
     """``Issuer``, ``ClusterIssuer``, or a kind of your own."""
     group: str = "cert-manager.io"
     """API group of the issuer."""
 
 
-class Certificate(Section, frozen=True):
+class Certificate(SettingsSection, frozen=True):
     """Where the serving certificate comes from."""
 
     mode: Literal["self", "cert-manager", "service-ca", "secret"] = "self"
@@ -78,7 +79,7 @@ class Certificate(Section, frozen=True):
     """How long a new CA of its own is trusted before it signs, for ``self``."""
 
 
-class Selector(Section, frozen=True):
+class Selector(SettingsSection, frozen=True):
     """A label selector."""
 
     match_labels: Labels = _none
@@ -87,7 +88,7 @@ class Selector(Section, frozen=True):
     """More conditions on labels, each with ``key``, ``operator`` and ``values``."""
 
 
-class Webhook(Section, frozen=True):
+class Webhook(SettingsSection, frozen=True):
     """The webhook and its registration with the API server."""
 
     enabled: bool = True
@@ -105,14 +106,14 @@ class Webhook(Section, frozen=True):
     match_conditions: shapes.Conditions = ()
     """More CEL conditions, each with ``name`` and ``expression``."""
     annotations: Labels = _none
-    """Annotations of the registrations."""
+    """Annotations of the webhook configurations."""
 
 
-class Budget(Section, frozen=True):
+class Budget(SettingsSection, frozen=True):
     """How many replicas may be away at once."""
 
     enabled: bool = True
-    """Make a PodDisruptionBudget."""
+    """Create a PodDisruptionBudget."""
     max_unavailable: Budgeted = ""
     """Number or percentage; empty, and no ``minAvailable``: 1."""
     min_available: Budgeted = ""
@@ -120,11 +121,11 @@ class Budget(Section, frozen=True):
     could be drained."""
 
 
-class NetworkPolicy(Section, frozen=True):
+class NetworkPolicy(SettingsSection, frozen=True):
     """Who may talk to the webhook, and to whom it may."""
 
     enabled: bool = True
-    """Make a NetworkPolicy: reviews and scrapes come in, DNS and the API server go out."""
+    """Create a NetworkPolicy: reviews and scrapes come in, DNS and the API server go out."""
     reviews_from: shapes.Peers = ()
     """Peers that may send reviews; empty: all, since the API server often has no address of a pod."""
     metrics_from: shapes.Peers = ()
@@ -133,32 +134,32 @@ class NetworkPolicy(Section, frozen=True):
     """More rules for what goes out: an API server on another port, a collector."""
 
 
-class Rbac(Section, frozen=True):
+class Rbac(SettingsSection, frozen=True):
     """Rights."""
 
     create: bool = True
-    """Make roles and bindings."""
+    """Create roles and bindings."""
 
 
-class ServiceAccount(Section, frozen=True):
+class ServiceAccount(SettingsSection, frozen=True):
     """The account of the webhook."""
 
     create: bool = True
-    """Make it."""
+    """Create it."""
     name: str = ""
     """Empty: the name of the release's objects."""
     annotations: Labels = _none
     """Annotations of the account."""
 
 
-class Service(Section, frozen=True):
+class Service(SettingsSection, frozen=True):
     """The Service of the webhook."""
 
     annotations: Labels = _none
     """Annotations of the Service."""
 
 
-class ServiceMonitor(Section, frozen=True):
+class ServiceMonitor(SettingsSection, frozen=True):
     """Scraping by the Prometheus operator; of the operator's pods, too, where it is installed."""
 
     enabled: bool = False
@@ -169,7 +170,7 @@ class ServiceMonitor(Section, frozen=True):
     """How often."""
 
 
-class Rules(Section, frozen=True):
+class Rules(SettingsSection, frozen=True):
     """Alerts."""
 
     enabled: bool = False
@@ -182,7 +183,7 @@ class Rules(Section, frozen=True):
     """Label ``severity`` of those that do."""
 
 
-class Dashboard(Section, frozen=True):
+class Dashboard(SettingsSection, frozen=True):
     """A dashboard for Grafana."""
 
     enabled: bool = False
@@ -193,15 +194,15 @@ class Dashboard(Section, frozen=True):
     """Annotations, a folder for instance."""
 
 
-class Crds(Section, frozen=True):
+class Crds(SettingsSection, frozen=True):
     """Definitions of our kinds."""
 
     install: bool = True
-    """Install and upgrade those that are needed; one that stands in the cluster and is not of this release is
-    left alone. They stay when the release is removed."""
+    """Install and upgrade those that are needed; one that another release installed is not changed. They
+    stay when the release is removed."""
 
 
-class Operator(Section, frozen=True):
+class Operator(SettingsSection, frozen=True):
     """The operator, which keeps the webhooks that VestibuleWebhook objects ask for."""
 
     enabled: bool = False
@@ -211,13 +212,13 @@ class Operator(Section, frozen=True):
     evictions: bool = False
     """Let it evict pods that missed the webhook, where an object asks for it."""
     hosted: bool = False
-    """Let it look after HostedWebhooks: it may then read and write Secrets where control planes are."""
+    """Let it reconcile HostedWebhooks: it may then read and write Secrets where control planes are."""
     hosted_namespaces: Namespaces = ()
-    """The namespaces in which it does, and in which alone it gets the rights. Each must exist."""
+    """The namespaces in which it does; it gets the permissions only there. Each must exist."""
     hosted_all_namespaces: bool = False
     """Instead of named ones: in every namespace. It may then read and write every Secret there is."""
     aro: bool = False
-    """Let it look after ARO HCP clusters: it may then write Secrets, and the kinds of Azure Service Operator
+    """Let it reconcile ARO HCP clusters: it may then write Secrets, and the kinds of Azure Service Operator
     that they are made of, everywhere."""
     aro_kinds: AroKinds = ()
     """Kinds of Azure Service Operator that they may embed besides those that clusters are made of, each as
@@ -236,7 +237,7 @@ class Operator(Section, frozen=True):
     node_selector: Labels = _none
     """Labels of the nodes it may run on."""
     tolerations: shapes.Tolerations = ()
-    """Taints it lives with."""
+    """Tolerations of its pods."""
     affinity: shapes.Affinity = _none
     """Where it likes to run."""
     topology_spread_constraints: shapes.Spread = ()
@@ -245,13 +246,13 @@ class Operator(Section, frozen=True):
 
 _SETTINGS = [
     (field.name, field.type, field.default)
-    for field in msgspec.structs.fields(config.Settings)
+    for field in msgspec.structs.fields(schema.Settings)
     if field.name not in ("install", "webhook", "self_certificate")
 ]
 Settings = msgspec.defstruct(
     "Settings",
     _SETTINGS,
-    bases=(Section,),
+    bases=(SettingsSection,),
     frozen=True,
     kw_only=True,
     rename="camel",
@@ -261,7 +262,7 @@ Settings = msgspec.defstruct(
 Settings.__doc__ = "The settings file of the webhook, without what the values above say."
 
 
-class Values(Section, frozen=True):
+class Values(SettingsSection, frozen=True):
     """The values of the chart."""
 
     name_override: str = ""
@@ -277,7 +278,7 @@ class Values(Section, frozen=True):
     annotations: Labels = _none
     """Annotations of every object."""
     settings: Settings = Settings()  # type: ignore[valid-type]
-    """The settings file of the webhook: vocabularies, clouds, exclusions. See the reference of settings."""
+    """The settings file of the webhook: dialects, clouds, exclusions. See the reference of settings."""
     webhook: Webhook = Webhook()
     """The webhook and its registration."""
     certificate: Certificate = Certificate()
@@ -285,7 +286,7 @@ class Values(Section, frozen=True):
     guard: bool = True
     """Freeze the annotations that were written at admission."""
     final_check: Literal["off", "warn", "audit", "deny"] | bool = "off"
-    """What happens to a pod that asked for an identity and has none: ``off``, ``warn``, ``audit`` or
+    """What happens to a pod that requested an identity and has none: ``off``, ``warn``, ``audit`` or
     ``deny``."""
     replica_count: Count = 2
     """Replicas of the webhook; every one serves."""
@@ -311,10 +312,10 @@ class Values(Section, frozen=True):
     pod_annotations: Labels = _none
     """Annotations of the pods."""
     pod_security_context: shapes.PodSecurity = _none
-    """What differs from the restricted one; ``null`` leaves a field out, as OpenShift wants for
+    """What differs from the restricted one; ``null`` leaves a field out, as OpenShift requires for
     ``runAsUser``, ``runAsGroup`` and ``fsGroup``."""
     revision_history_limit: Some = 10
-    """Old ReplicaSets that are kept."""
+    """Old ReplicaSets that are retained."""
     extra_env: shapes.Environment = ()
     """More variables of the webhook."""
     extra_volumes: shapes.Volumes = ()

@@ -1,8 +1,8 @@
-"""Vestibule: every pod that enters a cluster passes one hall and leaves it with its cloud identity and its
-sandbox.
+"""Vestibule: cloud identity and sandbox for Kubernetes pods.
 
-Four floors, imports go down only: ``cli`` (the door) > ``apps`` (the rooms) > ``adapters`` (the pipes) >
-``core`` (the thought).
+Packages are nouns of the product. Pure packages (``api``, ``admission``, ``injection``, ``manifests``,
+``aro``, ``oidc``, ``pki``, ``checks``, ``compat``, ``initdata``) do no I/O; ``kube``, ``httpserver``,
+``clouds`` and ``telemetry`` do; ``webhook`` and ``operator`` are the processes; ``cli`` holds the commands.
 """
 
 __version__ = "0.1.0"

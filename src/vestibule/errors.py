@@ -13,7 +13,7 @@
     ├── Forbidden               the cluster or the cloud does not let us; a human must act
     ├── NotFound                what should be there is not: a bucket, a container, a group
     ├── Conflict                somebody else owns that field, or wrote in between
-    │   └── Foreign             an object with a name that we need is not ours; a human must act
+    │   └── ForeignObject       an object with a name that we need is not ours; a human must act
     └── MissingExtra            an optional dependency is not installed
 
 Messages start lower case and end without a period; values are fields.
@@ -26,8 +26,9 @@ from typing import NamedTuple
 __all__ = [
     "Conflict",
     "Forbidden",
-    "Foreign",
+    "ForeignObject",
     "Gone",
+    "InputProblem",
     "InvalidInput",
     "InvalidSettings",
     "LookupFailed",
@@ -35,13 +36,12 @@ __all__ = [
     "MissingExtra",
     "NotFound",
     "Overloaded",
-    "Problem",
     "Unavailable",
     "VestibuleError",
 ]
 
 
-class Problem(NamedTuple):
+class InputProblem(NamedTuple):
     """One thing that is wrong: where, what stands there, what is wanted."""
 
     place: str
@@ -62,7 +62,7 @@ class VestibuleError(Exception):
 class InvalidInput(VestibuleError):
     """The user's input is wrong. ``problems`` holds all of them, not the first."""
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: InputProblem) -> None:
         self.problems = problems
         super().__init__("\n".join(str(problem) for problem in problems))
 
@@ -72,7 +72,7 @@ class MalformedReview(InvalidInput):
 
     def __init__(self, status: int, text: str, field: str = "") -> None:
         self.status = status
-        super().__init__(Problem("AdmissionReview", field, text))
+        super().__init__(InputProblem("AdmissionReview", field, text))
 
 
 class InvalidSettings(InvalidInput):
@@ -112,7 +112,7 @@ class Conflict(VestibuleError):
     """Another field manager owns what we wanted to write, or somebody wrote since we read."""
 
 
-class Foreign(Conflict):
+class ForeignObject(Conflict):
     """An object stands where ours should, and we did not make it; it is never overwritten."""
 
 

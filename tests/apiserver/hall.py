@@ -27,8 +27,8 @@ from tests.process.webhook import free_port
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.serving.authority import Authority, Mount
-from vestibule.core.kinds import config
-from vestibule.core.native import install
+from vestibule.api.settings import schema
+from vestibule.manifests import install
 
 Json = dict[str, Any]
 USER = "vestibule-webhook"
@@ -142,7 +142,7 @@ class Hall:
         self.mount.write_pair(self.authority.leaf())
         chosen = {"name": name, "namespace": name, "certificate": "secret", "caBundle": self.bundle()}
         data = {**settings, "install": {**chosen, **settings.get("install", {})}}
-        self.settings = config.parse(data, "hall")
+        self.settings = schema.parse(data, "hall")
         self.objects = {thing["kind"]: thing for thing in install.objects(self.settings)}
         self.user = f"{USER}-{name}"
         self.kubeconfig = plane.kubeconfig(self.user, url=api_url) if api_url else plane.kubeconfig(self.user)

@@ -8,31 +8,31 @@ import contextlib
 import datetime
 from typing import Any
 
-from vestibule.adapters.cluster.client import Client
-from vestibule.adapters.cluster.guard import Guard
-from vestibule.adapters.observe.reconciling import Reconciling
-from vestibule.apps.operator.app import NAME, Options
-from vestibule.apps.operator.hosted import wiring
-from vestibule.apps.operator.runtime.apply import Applier
-from vestibule.apps.operator.runtime.events import Events
-from vestibule.apps.operator.runtime.pen import Alone, Pen
+from vestibule.httpclient.address_guard import AddressGuard
+from vestibule.kube.client import Client
+from vestibule.operator.app import NAME, OperatorOptions
+from vestibule.operator.apply import Applier
+from vestibule.operator.controllers.hosted import setup
+from vestibule.operator.events import Events
+from vestibule.operator.fenced_client import AlwaysLeader, FencedClient
+from vestibule.telemetry.operator_metrics import OperatorMetrics
 
 
 def _now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-async def run(client: Client, options: Options, stop: asyncio.Event) -> None:
+async def run(client: Client, options: OperatorOptions, stop: asyncio.Event) -> None:
     """As the operator wires it, until told to stop."""
-    pen = Pen(client, Alone())
-    wired = wiring.wire(
-        wiring.Parts(
+    writer = FencedClient(client, AlwaysLeader())
+    wired = setup.wire(
+        setup.HostedControllerDeps(
             client,
-            pen,
-            Applier(client, pen, NAME),
-            Events(pen, f"vestibule.dev/{NAME}", options.identity, _now),
-            Alone(),
-            Reconciling(),
+            writer,
+            Applier(client, writer, NAME),
+            Events(writer, f"vestibule.dev/{NAME}", options.identity, _now),
+            AlwaysLeader(),
+            OperatorMetrics(),
             lambda key, conditions: None,
             _now,
             options.image,
@@ -40,7 +40,7 @@ async def run(client: Client, options: Options, stop: asyncio.Event) -> None:
             options.hosted_namespaces,
             options.workers,
             options.resync,
-            Guard(loopback=options.loopback),
+            AddressGuard(loopback=options.loopback),
         )
     )
     work = asyncio.gather(wired.controller.run(), wired.watches.run())

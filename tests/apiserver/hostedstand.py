@@ -23,17 +23,19 @@ from tests.rig.process import free_port
 from tests.vectors import run
 from tests.vectors.hypershift_given import deployment, secrets
 from tests.vectors.hypershift_pki import text
-from vestibule.apps.operator.hosted import webhooks
-from vestibule.apps.operator.hosted.certificates import by_certificate, kubeconfig_text
-from vestibule.core.pki import keeping, profile
-from vestibule.core.pki.leaf import Pair
+from vestibule.operator.controllers.hosted import hypershift_webhooks
+from vestibule.operator.controllers.hosted.certificates import by_certificate, kubeconfig_text
+from vestibule.pki import profile, tls_secret
+from vestibule.pki.leaf import CertificatePair
 
 Json = dict[str, Any]
 API = "vestibule.dev/v1alpha1"
 HYPERSHIFT = "hypershift.openshift.io/v1beta1"
 TENANT = "11111111-2222-3333-4444-555555555555"
 SNI = ("localhost", "kubernetes.default.svc")
-REGISTRATION = at("mutatingwebhookconfigurations", name=webhooks.OURS, api="admissionregistration.k8s.io/v1")
+REGISTRATION = at(
+    "mutatingwebhookconfigurations", name=hypershift_webhooks.OURS, api="admissionregistration.k8s.io/v1"
+)
 VECTOR = next(one for one in run.load(run.HERE / "hypershift.json") if one["id"] == "HV-33")
 LABELLED: Json = copy.deepcopy(VECTOR["input"]["cases"][0]["pod"])
 LABELLED["metadata"].pop("namespace", None)
@@ -53,8 +55,8 @@ def guest_of(
     calls."""
     folder.mkdir(parents=True, exist_ok=True)
     root, signer = made["root-ca"], made["cluster-signer-ca"]
-    pair = Pair(text(root, "ca.crt"), text(root, "ca.key"))
-    leaf = profile.issue(pair, profile.Profile("kube-apiserver", names=SNI), now())
+    pair = CertificatePair(text(root, "ca.crt"), text(root, "ca.key"))
+    leaf = profile.issue(pair, profile.LeafProfile("kube-apiserver", names=SNI), now())
     (folder / "kas.crt").write_text(leaf.certificate)
     write_private(folder / "kas.key", leaf.key.encode())
     guest = ControlPlane(
@@ -119,8 +121,8 @@ class HostedStand:
 
     def _lay(self, made: dict[str, Json]) -> None:
         """What HyperShift would have made."""
-        signer = Pair(*(text(made["cluster-signer-ca"], key) for key in ("ca.crt", "ca.key")))
-        wanted = profile.Profile(ADMINISTRATOR, organizations=("system:masters",), usages=("clientAuth",))
+        signer = CertificatePair(*(text(made["cluster-signer-ca"], key) for key in ("ca.crt", "ca.key")))
+        wanted = profile.LeafProfile(ADMINISTRATOR, organizations=("system:masters",), usages=("clientAuth",))
         pair = profile.issue(signer, wanted, now())
         said = kubeconfig_text(self.server, text(made["root-ca"], "ca.crt"), by_certificate(pair))
         kubeconfig = {
@@ -170,10 +172,10 @@ class HostedStand:
     def bundle(self) -> list[str]:
         """The authorities that the guest trusts for the webhook."""
         answer = self.guest.admin.get(REGISTRATION)
-        return keeping.authorities(answer.object["webhooks"][0]) if answer.status == 200 else []
+        return tls_secret.trusted_cas(answer.object["webhooks"][0]) if answer.status == 200 else []
 
     def secret(self, what: str) -> str:
-        return at("secrets", self.namespace, f"{webhooks.OURS}-{what}")
+        return at("secrets", self.namespace, f"{hypershift_webhooks.OURS}-{what}")
 
     def pods(self) -> str:
         """A namespace of the guest with the account that the pods of the cases run as."""
@@ -224,7 +226,7 @@ class Kubelet:
 
     def _run(self) -> None:
         admin = self._stand.management.client("rig:kubelet", ["system:masters"])
-        where = at("deployments", self._stand.namespace, webhooks.OURS, api="apps/v1")
+        where = at("deployments", self._stand.namespace, hypershift_webhooks.OURS, api="apps/v1")
         template: Json = {}
         laid: list[str] = []
         number = 0
@@ -244,7 +246,7 @@ class Kubelet:
                         self.beside.stop()
                     port = self._stand.port
                     home = self._folder / f"pod-{number}"
-                    self.beside = Beside(home, admin, answer.object, webhooks.OURS, 9443, port)
+                    self.beside = Beside(home, admin, answer.object, hypershift_webhooks.OURS, 9443, port)
                     self.beside.start()
                 elif versions != laid and self.beside is not None:
                     self.beside.lay_out()

@@ -19,7 +19,7 @@ from tests.rig.client import Client, at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.process import free_port
 from tests.serving.authority import Mount, Pair
-from vestibule.core.native import issuing
+from vestibule.manifests import certificates_workload
 
 Json = dict[str, Any]
 
@@ -67,7 +67,7 @@ class Issued:
         self._stop, self._thread = threading.Event(), threading.Thread(target=self._kubelet, daemon=True)
         self._laid = b""
         self.secret = at("secrets", name, f"{name}-tls")
-        self.signing = at("secrets", name, issuing.signing_secret(name))
+        self.signing = at("secrets", name, certificates_workload.signing_secret(name))
 
     def client(self) -> Client:
         """With its token; the caller closes it."""

@@ -18,13 +18,13 @@ from tests.apiserver.hall import path_of
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
-from vestibule.adapters.cluster import kubeconfig
-from vestibule.adapters.cluster.client import Client
-from vestibule.adapters.cluster.live import REFLECTED, LiveCluster
-from vestibule.adapters.cluster.ports import UNKNOWN, Event, Unknown
-from vestibule.core.kinds import gvk
-from vestibule.core.kinds.gvk import Kind
-from vestibule.core.mutation.facts import Source
+from vestibule.api import gvk
+from vestibule.api.gvk import Kind
+from vestibule.injection.facts import SourceObject
+from vestibule.kube import kubeconfig
+from vestibule.kube.client import Client
+from vestibule.kube.live_cluster import REFLECTED, LiveCluster
+from vestibule.kube.ports import UNKNOWN, Unknown, WatchEvent
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -89,14 +89,14 @@ class Live:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(SECONDS)
 
-    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Source | None | Unknown:
-        async def asked() -> Source | None | Unknown:
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> SourceObject | None | Unknown:
+        async def asked() -> SourceObject | None | Unknown:
             return self.cluster.peek(kind, namespace, name)
 
         return self.run(asked())
 
-    def listen(self, namespace: str, callback: Callable[[Event], None]) -> Callable[[], None]:
-        def heard(event: Event) -> None:
+    def listen(self, namespace: str, callback: Callable[[WatchEvent], None]) -> Callable[[], None]:
+        def heard(event: WatchEvent) -> None:
             if namespace in (event.source.namespace, event.source.name):
                 callback(event)
 
@@ -128,7 +128,7 @@ class Live:
 
         def seen(kind: Kind) -> bool:
             found = self.peek(kind, *where[kind])
-            return isinstance(found, Source) and found.annotations.get(MARK) == number
+            return isinstance(found, SourceObject) and found.annotations.get(MARK) == number
 
         for kind in where:
             process.wait(f"the marker of {kind}", lambda kind=kind: seen(kind), SECONDS)  # type: ignore[misc]

@@ -25,8 +25,8 @@ from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.process import free_port
 from tests.serving.authority import Mount, Pair
-from vestibule.core.kinds import config
-from vestibule.core.native import kinds, operator
+from vestibule.api.settings import schema
+from vestibule.manifests import kinds, operator
 
 Json = dict[str, Any]
 API = "vestibule.dev/v1alpha1"
@@ -45,7 +45,7 @@ class Operated:
         self.port = free_port()
         own = {"name": name, "namespace": name, "image": IMAGE}
         data = {**settings, "install": {**settings.get("install", {}), **own}}
-        self.settings = config.parse(data, "operated")
+        self.settings = schema.parse(data, "operated")
         self.operators: list[Running] = []
         self.webhook: Running | None = None
         self._tls = folder / "tls"

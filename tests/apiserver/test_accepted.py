@@ -15,7 +15,7 @@ from tests.property import pods
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.vectors import case, cwii, run
-from vestibule.core.kinds import config
+from vestibule.api.settings import schema
 
 Json = dict[str, Any]
 VECTORS = [
@@ -118,7 +118,7 @@ def test_a_generated_pod_is_accepted_after_our_patch_if_it_was_before(
 ) -> None:
     thing = plausible(pod)
     before, why = accepted(control_plane, team, thing)
-    answer = case.ask(thing, case.cluster_of(objects), config.parse(data, "generated"))
+    answer = case.ask(thing, case.cluster_of(objects), schema.parse(data, "generated"))
     if not answer.response["allowed"]:
         return
 

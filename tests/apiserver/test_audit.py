@@ -20,6 +20,8 @@ from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 EVENTS = "events.k8s.io/v1"
 EVICT = {"mode": "Evict", "perMinute": 600}

@@ -21,8 +21,8 @@ from tests.rig import process
 from tests.rig.client import JSON_PATCH, Client, at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
-from vestibule.core.native import install, issuing
-from vestibule.core.pki import authority, keeping
+from vestibule.manifests import certificates_workload, install
+from vestibule.pki import certificate_authority, tls_secret
 
 Json = dict[str, Any]
 REGISTRATIONS = "admissionregistration.k8s.io/v1"
@@ -52,8 +52,8 @@ def trusts(hall: Hall) -> bool:
     if found.status != 200 or secret.status != 200:
         return False
     told = base64.b64decode((secret.object.get("data") or {}).get("ca.crt", "")).decode()
-    bundles = [keeping.authorities(hook) for hook in found.object["webhooks"]]
-    return bool(told) and all(one == authority.split(told) for one in bundles)
+    bundles = [tls_secret.trusted_cas(hook) for hook in found.object["webhooks"]]
+    return bool(told) and all(one == certificate_authority.split(told) for one in bundles)
 
 
 def issued_secret(hall: Hall) -> str:
@@ -77,7 +77,7 @@ def enforced(hall: Hall, client: Client) -> None:
 def test_the_token_of_the_webhook_reaches_no_secret_and_no_registration(hall: Hall) -> None:
     client = hall.plane.token_client(token(hall.plane, hall.name, hall.name))
     try:
-        for name in (f"{hall.name}-tls", issuing.signing_secret(hall.name)):
+        for name in (f"{hall.name}-tls", certificates_workload.signing_secret(hall.name)):
             where = at("secrets", hall.name, name)
             assert client.get(where).status == 403
             assert client.patch(where, {"data": {}}).status == 403
@@ -218,7 +218,7 @@ def test_what_is_deleted_is_restored_and_goes_with_the_installation(
         admin.wait(issuer.signing, lambda found: "signer.key" in (found.get("data") or {}))
         process.wait("trust in the CA that is new", lambda: trusts(made), 20)
         old = base64.b64decode(first["ca.crt"]).decode()
-        assert set(authority.split(old)) < set(keeping.authorities(hooks(made)["webhooks"][0]))
+        assert set(certificate_authority.split(old)) < set(tls_secret.trusted_cas(hooks(made)["webhooks"][0]))
 
         admin.delete(made.configuration)
         process.wait("the registration", lambda: trusts(made), 40)
@@ -226,7 +226,10 @@ def test_what_is_deleted_is_restored_and_goes_with_the_installation(
         for hook in (*before["webhooks"], *after["webhooks"]):
             hook["clientConfig"].pop("caBundle", None)
         assert after["webhooks"] == before["webhooks"]
-        rules = [*issuing.near_rules(made.settings), *issuing.cluster_rules(made.settings)]
+        rules = [
+            *certificates_workload.near_rules(made.settings),
+            *certificates_workload.cluster_rules(made.settings),
+        ]
         granted = {(one, verb) for rule in rules for one in rule["resources"] for verb in rule["verbs"]}
         done, refused = used(plane, issuer.user)
         assert refused == set()

@@ -11,8 +11,8 @@ from tests.apiserver.livebackend import Live
 from tests.contract.backends import Backend
 from tests.contract.test_cluster import ClusterContract
 from tests.rig.controlplane import ControlPlane
-from vestibule.adapters.cluster.ports import UNKNOWN
-from vestibule.core.kinds import gvk
+from vestibule.api import gvk
+from vestibule.kube.ports import UNKNOWN
 
 
 @pytest.fixture(scope="module")

@@ -204,7 +204,7 @@ def test_pods_that_could_not_come_today_are_told(hall: Hall, namespace: str) -> 
 
     code, report = ask(hall, namespace)
 
-    assert code == 0
+    assert code == 0, [one for one in report["checks"] if one["status"] == "fail"]
     (unserved,), (refused,) = (the(report, id_)["items"] for id_ in ("pods.unserved", "pods.refused"))
     assert "az identity is asked for, and" in unserved["found"]
     assert "cwii.dev/aws-role-arn is 'no-arn'" in refused["found"]

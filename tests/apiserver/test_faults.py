@@ -18,6 +18,8 @@ from tests.rig.faults import Status, Truncate
 from tests.rig.fixtures import Planes
 from tests.vectors import case
 
+pytestmark = pytest.mark.waits
+
 Json = dict[str, Any]
 ACCOUNTS = 30
 NOTICED = 30.0

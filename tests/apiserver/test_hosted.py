@@ -26,11 +26,18 @@ from tests.vectors import run
 from tests.vectors.hypershift_attach import mutated, pod_facts
 from tests.vectors.hypershift_given import HOSTED, IMAGES, deployment, secrets
 from tests.vectors.hypershift_pki import text
-from vestibule.apps.operator.hosted import flavours, parity, plan, webhooks
-from vestibule.apps.operator.hosted.attachments import Seen
-from vestibule.apps.operator.hosted.payload import Release
-from vestibule.core.pki import profile
-from vestibule.core.pki.leaf import Pair
+from vestibule.operator.controllers.hosted import (
+    desired,
+    hypershift_objects,
+    hypershift_webhooks,
+    platform_table,
+)
+from vestibule.operator.controllers.hosted.attach_modes import AttachObservation
+from vestibule.operator.controllers.hosted.release_image import ReleasePayload
+from vestibule.pki import profile
+from vestibule.pki.leaf import CertificatePair
+
+pytestmark = pytest.mark.waits
 
 Json = dict[str, Any]
 VECTOR = next(one for one in run.load(run.HERE / "hypershift.json") if one["id"] == "HV-33")
@@ -63,8 +70,8 @@ def hosted(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
     made = secrets(namespace)
     root, signer = made["root-ca"], made["cluster-signer-ca"]
     leaf = profile.issue(
-        Pair(text(root, "ca.crt"), text(root, "ca.key")),
-        profile.Profile("kube-apiserver", names=SNI),
+        CertificatePair(text(root, "ca.crt"), text(root, "ca.key")),
+        profile.LeafProfile("kube-apiserver", names=SNI),
         now(),
     )
     (folder / "kas.crt").write_text(leaf.certificate)
@@ -114,19 +121,19 @@ def unregistered(hosted: Hosted, things: list[Json]) -> None:
 
 
 @pytest.fixture
-def whole(hosted: Hosted) -> parity.Whole:
+def whole(hosted: Hosted) -> hypershift_objects.HypershiftObjects:
     """What HyperShift's operators would make, by us, written to the management cluster."""
-    made = parity.whole(_given(hosted, {}), now())
+    made = hypershift_objects.all_objects(_given(hosted, {}), now())
     things = [*made.secrets, made.deployment]
     applied(hosted.management, [_without_owner(one) for one in things])
     return made
 
 
-def _given(hosted: Hosted, kept: dict[str, Json]) -> parity.Given:
-    return parity.Given(
+def _given(hosted: Hosted, kept: dict[str, Json]) -> hypershift_objects.HypershiftInputs:
+    return hypershift_objects.HypershiftInputs(
         hosted.control_plane,
         _deployment(hosted.control_plane),
-        Release("4.22.1", IMAGES),
+        ReleasePayload("4.22.1", IMAGES),
         {**hosted.secrets, **kept},
         text(hosted.secrets["root-ca"], "ca.crt"),
     )
@@ -147,10 +154,10 @@ def _without_owner(thing: Json) -> Json:
 
 
 @pytest.fixture
-def sidecar(hosted: Hosted, whole: parity.Whole, tmp_path: Path) -> Iterator[Beside]:
+def sidecar(hosted: Hosted, whole: hypershift_objects.HypershiftObjects, tmp_path: Path) -> Iterator[Beside]:
     """The rendered container, running, and registered in the guest."""
     there = hosted.management.admin.get(path_of(whole.deployment)).object
-    beside = Beside(tmp_path / "pod", hosted.management.admin, there, webhooks.AZURE.name, 9443)
+    beside = Beside(tmp_path / "pod", hosted.management.admin, there, hypershift_webhooks.AZURE.name, 9443)
     try:
         registered(hosted, list(whole.guest), beside)
         beside.start()
@@ -240,10 +247,10 @@ def test_while_the_webhook_is_down_pods_pass_and_afterwards_they_are_served_agai
 
 
 def test_without_rights_in_the_guest_pods_pass_and_are_not_half_served(
-    hosted: Hosted, whole: parity.Whole, guest_namespace: str, tmp_path: Path
+    hosted: Hosted, whole: hypershift_objects.HypershiftObjects, guest_namespace: str, tmp_path: Path
 ) -> None:
     there = hosted.management.admin.get(path_of(whole.deployment)).object
-    beside = Beside(tmp_path / "pod", hosted.management.admin, there, webhooks.AZURE.name, 9443)
+    beside = Beside(tmp_path / "pod", hosted.management.admin, there, hypershift_webhooks.AZURE.name, 9443)
     registration = [one for one in whole.guest if one["kind"] == "MutatingWebhookConfiguration"]
     try:
         registered(hosted, registration, beside)
@@ -265,17 +272,17 @@ def test_without_rights_in_the_guest_pods_pass_and_are_not_half_served(
 
 
 def test_a_renewed_certificate_is_served_without_a_restart(
-    hosted: Hosted, whole: parity.Whole, sidecar: Beside, guest_namespace: str
+    hosted: Hosted, whole: hypershift_objects.HypershiftObjects, sidecar: Beside, guest_namespace: str
 ) -> None:
     """A leaf that is made anew reaches the process through its Secret; not one pod is missed meanwhile."""
     wait_served(hosted, guest_namespace)
     before = sidecar.serial()
     given = _given(hosted, {one["metadata"]["name"]: one for one in whole.secrets})
-    assert parity.whole(given, now()).secrets == whole.secrets
-    soon = parity.whole(given, now() + datetime.timedelta(days=340))
+    assert hypershift_objects.all_objects(given, now()).secrets == whole.secrets
+    soon = hypershift_objects.all_objects(given, now() + datetime.timedelta(days=340))
     assert soon.reasons == ("it ends soon", "it ends soon")
 
-    fresh = parity.whole(_given(hosted, {}), now()).secrets[0]
+    fresh = hypershift_objects.all_objects(_given(hosted, {}), now()).secrets[0]
     applied(hosted.management, [_without_owner(fresh)])
     sidecar.lay_out()
 
@@ -300,16 +307,16 @@ def test_a_sidecar_of_our_own_serves_the_guest_of_a_tenant_control_plane(
     }
     authority = copy.deepcopy(hosted.secrets["root-ca"])
     authority["metadata"]["name"] = "t1-ca"
-    target = flavours.ALL["kamaji"].target(tenant, [], now())
-    request = plan.Request(attach="sidecar", tenant_id="11111111-2222-3333-4444-555555555555")
-    made = plan.plan(request, target, Seen(), [authority], now())
+    target = platform_table.ALL["kamaji"].target(tenant, [], now())
+    request = desired.HostedRequest(attach="sidecar", tenant_id="11111111-2222-3333-4444-555555555555")
+    made = desired.plan(request, target, AttachObservation(), [authority], now())
     assert made.edit is not None
     assert made.notes == ()
     applied(hosted.management, made.management)
     fields = made.edit.thing["spec"]["controlPlane"]["deployment"]
     pod = {"containers": fields["additionalContainers"], "volumes": fields["additionalVolumes"]}
     workload = {"metadata": {"namespace": namespace}, "spec": {"template": {"spec": pod}}}
-    beside = Beside(tmp_path / "pod", hosted.management.admin, workload, webhooks.OURS, 9443)
+    beside = Beside(tmp_path / "pod", hosted.management.admin, workload, hypershift_webhooks.OURS, 9443)
     try:
         beside.start()
         beside.wait_ready()
@@ -329,9 +336,11 @@ def test_a_deployment_of_our_own_is_taken_by_both_clusters_and_is_the_same_a_sec
     """A platform without a built-in webhook; there is no Service network here to call it through."""
     control = copy.deepcopy(hosted.control_plane)
     control["spec"]["platform"] = {"type": "KubeVirt"}
-    target = flavours.ALL["hypershift"].target(control, [], now())
-    request = plan.Request(attach="deployment", tenant_id="11111111-2222-3333-4444-555555555555")
-    made = plan.plan(request, target, Seen(["kube-apiserver"]), list(hosted.secrets.values()), now())
+    target = platform_table.ALL["hypershift"].target(control, [], now())
+    request = desired.HostedRequest(attach="deployment", tenant_id="11111111-2222-3333-4444-555555555555")
+    made = desired.plan(
+        request, target, AttachObservation(["kube-apiserver"]), list(hosted.secrets.values()), now()
+    )
     for thing in made.management:
         answer = hosted.management.admin.apply(path_of(thing), thing, "hosted", force=True, dryRun="All")
         assert answer.status in (200, 201), answer.message
@@ -340,7 +349,11 @@ def test_a_deployment_of_our_own_is_taken_by_both_clusters_and_is_the_same_a_sec
             answer = hosted.guest.admin.apply(path_of(thing), thing, "hosted", force=True, dryRun="All")
             assert answer.status in (200, 201), answer.message
 
-    again = plan.plan(
-        request, target, Seen(["kube-apiserver"]), [*hosted.secrets.values(), *made.management], now()
+    again = desired.plan(
+        request,
+        target,
+        AttachObservation(["kube-apiserver"]),
+        [*hosted.secrets.values(), *made.management],
+        now(),
     )
     assert (again.management, again.guest) == (made.management, made.guest)

@@ -29,12 +29,14 @@ from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.faultproxy import FaultProxy
 from tests.rig.faults import Cut, Status
-from vestibule.adapters.cluster import kubeconfig
-from vestibule.adapters.cluster.client import Client
-from vestibule.apps.operator.app import App, Options
-from vestibule.apps.operator.hosted import identity, webhooks
-from vestibule.apps.operator.hosted.certificates import kubeconfig_text
-from vestibule.core.native import crds
+from vestibule.kube import kubeconfig
+from vestibule.kube.client import Client
+from vestibule.manifests import crds
+from vestibule.operator.app import OperatorOptions, OperatorProcess
+from vestibule.operator.controllers.hosted import hypershift_webhooks, serving_certificate
+from vestibule.operator.controllers.hosted.certificates import kubeconfig_text
+
+pytestmark = pytest.mark.slow
 
 Json = dict[str, Any]
 OWNER = "vestibule.dev/owner"
@@ -97,7 +99,7 @@ class Crashing:
     ) -> bool:
         """Whether it was done in time."""
         client = Client(self._access)
-        options = Options(
+        options = OperatorOptions(
             self.stand.namespace,
             "crashing",
             "vestibule:test",
@@ -111,7 +113,7 @@ class Crashing:
             loopback=True,
         )
         stop = asyncio.Event()
-        work = hostedalone.run(client, options, stop) if alone else App(client, options).run(stop)
+        work = hostedalone.run(client, options, stop) if alone else OperatorProcess(client, options).run(stop)
         task = asyncio.create_task(work)
         try:
             async with asyncio.timeout(seconds):
@@ -184,7 +186,7 @@ def gone(stand: HostedStand) -> bool:
 
 def clean(stand: HostedStand) -> None:
     """The guest's namespace stays by design, and would make the next way up a shorter one."""
-    where = at("namespaces", name=identity.GUEST_NAMESPACE)
+    where = at("namespaces", name=serving_certificate.GUEST_NAMESPACE)
     if stand.guest.admin.get(where).status == 200:
         stand.guest.admin.delete(where)
         # without a controller in the guest nobody else finishes it
@@ -193,7 +195,11 @@ def clean(stand: HostedStand) -> None:
 
 
 def _named() -> Json:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": identity.GUEST_NAMESPACE}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": serving_certificate.GUEST_NAMESPACE},
+    }
 
 
 @pytest.fixture
@@ -263,7 +269,11 @@ def test_every_write_is_refused_once_and_all_is_done_all_the_same(
     struck = len(crashing.tally.struck)
     assert struck > 12
     registered = stand.guest.admin.get(
-        at("mutatingwebhookconfigurations", name=webhooks.OURS, api="admissionregistration.k8s.io/v1")
+        at(
+            "mutatingwebhookconfigurations",
+            name=hypershift_webhooks.OURS,
+            api="admissionregistration.k8s.io/v1",
+        )
     )
     assert registered.status == 200
     stand.admin.delete(stand.path)

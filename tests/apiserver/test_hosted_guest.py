@@ -17,8 +17,10 @@ from tests.apiserver.running import Running
 from tests.rig import definitions, process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
-from vestibule.apps.operator.hosted import identity, webhooks
-from vestibule.apps.provision import keypair
+from vestibule.operator.controllers.hosted import hypershift_webhooks, serving_certificate
+from vestibule.provision import keypair
+
+pytestmark = pytest.mark.slow
 
 Json = dict[str, Any]
 
@@ -135,9 +137,9 @@ def test_what_becomes_of_our_objects_in_a_guest_is_put_right_at_once(
     stand: HostedStand, operator: Operated, tmp_path: Path
 ) -> None:
     admin = stand.guest.admin
-    role = at("clusterroles", name=webhooks.OURS, api=RBAC)
-    binding = at("clusterrolebindings", name=webhooks.OURS, api=RBAC)
-    account = at("serviceaccounts", identity.GUEST_NAMESPACE, webhooks.OURS)
+    role = at("clusterroles", name=hypershift_webhooks.OURS, api=RBAC)
+    binding = at("clusterrolebindings", name=hypershift_webhooks.OURS, api=RBAC)
+    account = at("serviceaccounts", serving_certificate.GUEST_NAMESPACE, hypershift_webhooks.OURS)
     operator.start(*HOSTED)  # the resync is minutes away
     stand.ask()
     with Kubelet(stand, tmp_path / "kubelet"):

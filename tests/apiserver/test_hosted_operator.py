@@ -31,25 +31,27 @@ from tests.rig import definitions, farewell
 from tests.rig.client import JSON_PATCH, at
 from tests.vectors.hypershift_attach import mutated
 from tests.vectors.hypershift_pki import text
-from vestibule.adapters.cluster import kubeconfig
-from vestibule.adapters.cluster.client import Client
-from vestibule.adapters.cluster.guard import Guard
-from vestibule.adapters.cluster.guests import Guests
-from vestibule.apps.operator.hosted import guest as guest_objects
-from vestibule.apps.operator.hosted import identity, removal, teardown, webhooks
-from vestibule.apps.operator.hosted.certificates import by_certificate, kubeconfig_text
-from vestibule.apps.operator.hosted.reconciler import Parts, Reconciler
-from vestibule.apps.operator.hosted.surroundings import MANAGER
-from vestibule.apps.operator.runtime.apply import Applier
-from vestibule.apps.operator.runtime.controller import Controller
-from vestibule.apps.operator.runtime.events import Events
-from vestibule.apps.operator.runtime.pen import Alone, Pen
-from vestibule.apps.operator.runtime.result import Again, Done, Result
-from vestibule.apps.operator.runtime.workqueue import Queue
-from vestibule.core.kinds.hosted import FINALIZER
-from vestibule.core.native import crds
-from vestibule.core.pki import profile
-from vestibule.core.pki.leaf import Pair
+from vestibule.api.hostedwebhook import FINALIZER
+from vestibule.httpclient.address_guard import AddressGuard
+from vestibule.kube import kubeconfig
+from vestibule.kube.client import Client
+from vestibule.kube.client_pool import ClientPool
+from vestibule.manifests import crds
+from vestibule.operator.apply import Applier
+from vestibule.operator.controller import Controller
+from vestibule.operator.controllers.hosted import finalize, hypershift_webhooks, serving_certificate, teardown
+from vestibule.operator.controllers.hosted import hosted_objects as guest_objects
+from vestibule.operator.controllers.hosted.certificates import by_certificate, kubeconfig_text
+from vestibule.operator.controllers.hosted.reader import MANAGER
+from vestibule.operator.controllers.hosted.reconciler import HostedReconciler, HostedReconcilerDeps
+from vestibule.operator.events import Events
+from vestibule.operator.fenced_client import AlwaysLeader, FencedClient
+from vestibule.operator.result import Reconciled, RequeueAfter, Result
+from vestibule.operator.workqueue import Queue
+from vestibule.pki import profile
+from vestibule.pki.leaf import CertificatePair
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["guest_namespace", "hosted"]
 Json = dict[str, Any]
@@ -105,8 +107,8 @@ class Asked:
     def _control_plane(self) -> None:
         """What HyperShift would have made: its object, and a kubeconfig of an administrator."""
         secrets = self.hosted.secrets
-        signer = Pair(*(text(secrets["cluster-signer-ca"], key) for key in ("ca.crt", "ca.key")))
-        wanted = profile.Profile("admin", organizations=("system:masters",), usages=("clientAuth",))
+        signer = CertificatePair(*(text(secrets["cluster-signer-ca"], key) for key in ("ca.crt", "ca.key")))
+        wanted = profile.LeafProfile("admin", organizations=("system:masters",), usages=("clientAuth",))
         pair = profile.issue(signer, wanted, self.now)
         said = kubeconfig_text(self.server, text(secrets["root-ca"], "ca.crt"), by_certificate(pair))
         secret = {
@@ -123,30 +125,30 @@ class Asked:
     def look(self, times: int = 1) -> list[Result]:
         """Looks of one process."""
 
-        async def looks(reconciler: Reconciler) -> list[Result]:
+        async def looks(reconciler: HostedReconciler) -> list[Result]:
             return [await reconciler(self.key) for _ in range(times)]
 
         return self.with_reconciler(looks)
 
-    def with_reconciler(self, work: Callable[[Reconciler], Awaitable[T]]) -> T:
+    def with_reconciler(self, work: Callable[[HostedReconciler], Awaitable[T]]) -> T:
         file = self.hosted.management.kubeconfig()
 
         async def run() -> T:
-            client, guests = Client(kubeconfig.load([file])), Guests(guard=Guard(loopback=True))
-            fence = Alone()
-            pen = Pen(client, fence)
-            parts = Parts(
+            client, guests = Client(kubeconfig.load([file])), ClientPool(guard=AddressGuard(loopback=True))
+            leadership = AlwaysLeader()
+            writer = FencedClient(client, leadership)
+            parts = HostedReconcilerDeps(
                 client,
-                pen,
-                Applier(client, pen, MANAGER),
-                Events(pen, "vestibule.dev/test", "test", lambda: self.now),
+                writer,
+                Applier(client, writer, MANAGER),
+                Events(writer, "vestibule.dev/test", "test", lambda: self.now),
                 guests,
-                fence,
+                leadership,
                 "vestibule:test",
                 lambda: self.now,
             )
             try:
-                return await work(Reconciler(parts))
+                return await work(HostedReconciler(parts))
             finally:
                 await guests.close()
                 await client.close()
@@ -174,11 +176,13 @@ class Asked:
         for plural, api in wide:
             for one in self.hosted.guest.admin.list(at(plural, api=api)):
                 found[f"guest {plural}/{one['metadata']['name']}"] = one["metadata"]["resourceVersion"]
-        found.pop(f"deployments/{webhooks.OURS}", None)  # its own controller writes its status
+        found.pop(f"deployments/{hypershift_webhooks.OURS}", None)  # its own controller writes its status
         return found
 
 
-REGISTRATION = at("mutatingwebhookconfigurations", name=webhooks.OURS, api="admissionregistration.k8s.io/v1")
+REGISTRATION = at(
+    "mutatingwebhookconfigurations", name=hypershift_webhooks.OURS, api="admissionregistration.k8s.io/v1"
+)
 
 
 def test_up_in_order_steady_through_the_guests_death_and_down(
@@ -189,11 +193,13 @@ def test_up_in_order_steady_through_the_guests_death_and_down(
 
     # nothing answers yet: everything is there but the registration
     (first,) = asked.look()
-    assert isinstance(first, Again)
+    assert isinstance(first, RequeueAfter)
     assert first.reason == "NotProven"
     assert guest.admin.get(REGISTRATION).status == 404
     assert (
-        guest.admin.get(at("clusterroles", name=webhooks.OURS, api="rbac.authorization.k8s.io/v1")).status
+        guest.admin.get(
+            at("clusterroles", name=hypershift_webhooks.OURS, api="rbac.authorization.k8s.io/v1")
+        ).status
         == 200
     )
     assert asked.condition("Verified") == "False"
@@ -201,20 +207,22 @@ def test_up_in_order_steady_through_the_guests_death_and_down(
     assert held == [FINALIZER]
 
     # the workload runs as it was rendered: proved, and only then registered
-    workload = asked.admin.get(at("deployments", asked.namespace, webhooks.OURS, api="apps/v1")).object
-    beside = Beside(tmp_path / "pod", asked.admin, workload, webhooks.OURS, 9443, asked.port)
+    workload = asked.admin.get(
+        at("deployments", asked.namespace, hypershift_webhooks.OURS, api="apps/v1")
+    ).object
+    beside = Beside(tmp_path / "pod", asked.admin, workload, hypershift_webhooks.OURS, 9443, asked.port)
     beside.start()
     try:
         beside.wait_ready()
         (second,) = asked.look()
-        assert second == Done()
+        assert second == Reconciled()
         assert asked.condition("Verified") == "True"
         wait_served(hosted, guest_namespace)
         assert mutated(create(hosted, guest_namespace, CASES[LABELLED], dryRun="All"))
 
         # a process that starts anew finds nothing to do
         before = asked.versions()
-        assert asked.look(2) == [Done(), Done()]
+        assert asked.look(2) == [Reconciled(), Reconciled()]
         assert asked.versions() == before
 
         # drift is taken back, what the guest may choose is kept
@@ -231,11 +239,11 @@ def test_up_in_order_steady_through_the_guests_death_and_down(
         before = asked.versions()
         guest.apiserver.kill()
         (dead,) = asked.look()
-        assert isinstance(dead, Again)
+        assert isinstance(dead, RequeueAfter)
         assert dead.reason == "GuestUnreachable"
         assert asked.condition("GuestReachable") == "False"
         guest.apiserver.start()
-        assert asked.look() == [Done()]
+        assert asked.look() == [Reconciled()]
         assert asked.condition("GuestReachable") == "True"
         after = asked.versions()
         moved = {key for key in before if before[key] != after.get(key)}
@@ -245,13 +253,13 @@ def test_up_in_order_steady_through_the_guests_death_and_down(
 
     # down: the guest is cleaned, then our own, then the request goes
     asked.admin.delete(asked.path)
-    assert asked.look() == [Again(removal.HEARD, "Unregistered")]
-    assert asked.admin.get(at("secrets", asked.namespace, f"{webhooks.OURS}-ca")).status == 200
-    assert asked.look() == [Done(forget=True)]
+    assert asked.look() == [RequeueAfter(finalize.HEARD, "Unregistered")]
+    assert asked.admin.get(at("secrets", asked.namespace, f"{hypershift_webhooks.OURS}-ca")).status == 200
+    assert asked.look() == [Reconciled(forget=True)]
     assert asked.admin.get(asked.path).status == 404
     assert guest.admin.get(REGISTRATION).status == 404
-    assert asked.admin.get(at("secrets", asked.namespace, f"{webhooks.OURS}-ca")).status == 404
-    assert guest.admin.get(at("namespaces", name=identity.GUEST_NAMESPACE)).status == 200
+    assert asked.admin.get(at("secrets", asked.namespace, f"{hypershift_webhooks.OURS}-ca")).status == 404
+    assert guest.admin.get(at("namespaces", name=serving_certificate.GUEST_NAMESPACE)).status == 200
 
 
 def test_a_dead_guest_is_waited_for_and_then_left_behind(hosted: Hosted, kinds: None) -> None:
@@ -261,11 +269,11 @@ def test_a_dead_guest_is_waited_for_and_then_left_behind(hosted: Hosted, kinds: 
     try:
         asked.admin.delete(asked.path)
         (waiting,) = asked.look()
-        assert isinstance(waiting, Again)
+        assert isinstance(waiting, RequeueAfter)
         assert asked.admin.get(asked.path).status == 200
 
         asked.now += 2 * teardown.LIMIT
-        assert asked.look() == [Done(forget=True)]
+        assert asked.look() == [Reconciled(forget=True)]
 
         assert asked.admin.get(asked.path).status == 404
         events = asked.admin.list(at("events", asked.namespace, api="events.k8s.io/v1"))
@@ -273,9 +281,11 @@ def test_a_dead_guest_is_waited_for_and_then_left_behind(hosted: Hosted, kinds: 
     finally:
         hosted.guest.apiserver.start()
     for plural in ("clusterroles", "clusterrolebindings"):
-        path = at(plural, name=webhooks.OURS, api="rbac.authorization.k8s.io/v1")
+        path = at(plural, name=hypershift_webhooks.OURS, api="rbac.authorization.k8s.io/v1")
         assert hosted.guest.admin.delete(path).status == 200  # what was left behind
-    hosted.guest.admin.delete(at("serviceaccounts", identity.GUEST_NAMESPACE, webhooks.OURS))
+    hosted.guest.admin.delete(
+        at("serviceaccounts", serving_certificate.GUEST_NAMESPACE, hypershift_webhooks.OURS)
+    )
 
 
 class Counted:
@@ -295,7 +305,7 @@ def test_one_guest_that_says_nothing_does_not_keep_another_waiting(hosted: Hoste
         slow = Asked(hosted, "slow", f"https://127.0.0.1:{silent.getsockname()[1]}")
         quick = Asked(hosted, "quick")
 
-        async def both(reconciler: Reconciler) -> tuple[float, float]:
+        async def both(reconciler: HostedReconciler) -> tuple[float, float]:
             loop = asyncio.get_running_loop()
             began, ended = loop.time(), dict.fromkeys((slow.key, quick.key), math.inf)
             enough = asyncio.Event()
@@ -340,8 +350,8 @@ def kubeadm(hosted: Hosted, namespace: str) -> str:
     second, which has a file of somebody else's."""
     admin, secrets = hosted.management.admin, hosted.secrets
     root = {key: text(secrets["root-ca"], key) for key in ("ca.crt", "ca.key")}
-    signer = Pair(*(text(secrets["cluster-signer-ca"], key) for key in ("ca.crt", "ca.key")))
-    wanted = profile.Profile("admin", organizations=("system:masters",), usages=("clientAuth",))
+    signer = CertificatePair(*(text(secrets["cluster-signer-ca"], key) for key in ("ca.crt", "ca.key")))
+    wanted = profile.LeafProfile("admin", organizations=("system:masters",), usages=("clientAuth",))
     pair = profile.issue(signer, wanted, datetime.datetime.now(datetime.UTC))
     server = f"https://localhost:{hosted.guest.apiserver.port}"
     contents = {
@@ -380,17 +390,20 @@ def test_a_static_pod_goes_through_the_files_of_the_kubeadm_control_plane(
     asked = Asked(hosted, "static", target=target, attach="static-pod")
     (first,) = asked.look()
     # no machine runs it here, as a pod that was tried in the guest found out
-    assert isinstance(first, Again)
+    assert isinstance(first, RequeueAfter)
     assert first.reason == "NotProven"
     assert asked.condition("Available") == "False"
     assert asked.condition("Verified") == "False"
     files = asked.admin.get(path).object["spec"]["kubeadmConfigSpec"]["files"]
     paths = [one["path"] for one in files]
     assert paths[0] == "/etc/theirs"
-    assert f"/etc/kubernetes/manifests/{webhooks.OURS}.yaml" in paths
+    assert f"/etc/kubernetes/manifests/{hypershift_webhooks.OURS}.yaml" in paths
     sources = {one["contentFrom"]["secret"]["name"] for one in files if "contentFrom" in one}
-    assert sources == {f"{webhooks.OURS}-c1-serving-cert", f"{webhooks.OURS}-c1-kubeconfig"}
-    secret = asked.admin.get(at("secrets", namespace, f"{webhooks.OURS}-c1-kubeconfig")).object
+    assert sources == {
+        f"{hypershift_webhooks.OURS}-c1-serving-cert",
+        f"{hypershift_webhooks.OURS}-c1-kubeconfig",
+    }
+    secret = asked.admin.get(at("secrets", namespace, f"{hypershift_webhooks.OURS}-c1-kubeconfig")).object
     assert "tls.crt" in secret["data"]
     assert "token" not in secret["data"]
     before = asked.admin.get(path).object["metadata"]["resourceVersion"]
@@ -398,7 +411,7 @@ def test_a_static_pod_goes_through_the_files_of_the_kubeadm_control_plane(
     assert asked.admin.get(path).object["metadata"]["resourceVersion"] == before
 
     asked.admin.delete(asked.path)
-    assert asked.look(2)[1] == Done(forget=True)
+    assert asked.look(2)[1] == Reconciled(forget=True)
     files = asked.admin.get(path).object["spec"]["kubeadmConfigSpec"]["files"]
     assert [one["path"] for one in files] == ["/etc/theirs"]
     assert hosted.guest.admin.get(REGISTRATION).status == 404
@@ -410,25 +423,29 @@ def test_when_the_control_plane_brings_its_own_webhook_ours_goes(
     """An upgrade of HyperShift: first its container, then its registration; never two, never none."""
     asked = Asked(hosted, "upgraded")
     asked.look()
-    workload = asked.admin.get(at("deployments", asked.namespace, webhooks.OURS, api="apps/v1")).object
-    beside = Beside(tmp_path / "pod", asked.admin, workload, webhooks.OURS, 9443, asked.port)
+    workload = asked.admin.get(
+        at("deployments", asked.namespace, hypershift_webhooks.OURS, api="apps/v1")
+    ).object
+    beside = Beside(tmp_path / "pod", asked.admin, workload, hypershift_webhooks.OURS, 9443, asked.port)
     beside.start()
     runs = _deployment(hosted.control_plane)
-    theirs = guest_objects.configuration(guest_objects.hypershift(webhooks.AZURE, "CA"))
+    theirs = guest_objects.configuration(guest_objects.hypershift(hypershift_webhooks.AZURE, "CA"))
     try:
         beside.wait_ready()
-        assert asked.look() == [Done()]
-        runs["spec"]["template"]["spec"]["containers"].append({"name": webhooks.AZURE.name, "image": "x"})
+        assert asked.look() == [Reconciled()]
+        runs["spec"]["template"]["spec"]["containers"].append(
+            {"name": hypershift_webhooks.AZURE.name, "image": "x"}
+        )
         asked.admin.apply(path_of(runs), runs, "hypershift", force=True).object  # noqa: B018 - raises
-        assert asked.look() == [Done()]
+        assert asked.look() == [Reconciled()]
         assert asked.condition("Available") == "False"
         assert hosted.guest.admin.get(REGISTRATION).status == 200
         theirs["webhooks"][0]["clientConfig"].pop("caBundle")
         hosted.guest.admin.apply(path_of(theirs), theirs, "hcco", force=True).object  # noqa: B018 - raises
-        assert asked.look(2) == [Again(removal.HEARD, "Unregistered"), Done()]
+        assert asked.look(2) == [RequeueAfter(finalize.HEARD, "Unregistered"), Reconciled()]
         assert asked.condition("Available") == "True"
         assert hosted.guest.admin.get(REGISTRATION).status == 404
-        assert asked.admin.get(at("secrets", asked.namespace, f"{webhooks.OURS}-ca")).status == 404
+        assert asked.admin.get(at("secrets", asked.namespace, f"{hypershift_webhooks.OURS}-ca")).status == 404
     finally:
         beside.stop()
         for admin, thing in ((hosted.guest.admin, theirs), (asked.admin, runs)):

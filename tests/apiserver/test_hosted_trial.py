@@ -17,7 +17,9 @@ from tests.chart.kubelet import pod
 from tests.rig import definitions, process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
-from vestibule.apps.operator.hosted import identity
+from vestibule.operator.controllers.hosted import serving_certificate
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +84,7 @@ def test_a_webhook_in_the_guest_is_verified_by_a_pod_that_is_tried_there(
     process.wait("it to wait", lambda: stand.condition("Verified")["message"].endswith(why), 30)
     assert stand.condition("Available")["reason"] == "NotProven"
 
-    namespace = identity.GUEST_NAMESPACE
+    namespace = serving_certificate.GUEST_NAMESPACE
     registration = at(
         "mutatingwebhookconfigurations", name="vestibule", api="admissionregistration.k8s.io/v1"
     )

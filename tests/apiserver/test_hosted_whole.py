@@ -33,8 +33,10 @@ from tests.rig.controlplane import ControlPlane
 from tests.rig.faultproxy import FaultProxy
 from tests.vectors.hypershift_attach import pod_facts
 from tests.vectors.hypershift_given import secrets
-from vestibule.apps.operator.hosted import identity, webhooks
-from vestibule.core.native import hostedrights
+from vestibule.manifests import hosted_rbac
+from vestibule.operator.controllers.hosted import hypershift_webhooks, serving_certificate
+
+pytestmark = pytest.mark.slow
 
 Json = dict[str, Any]
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
@@ -127,11 +129,11 @@ def test_a_guest_is_served_through_everything_that_happens(
         stand.admin.delete(stand.path)
         stand.admin.wait_gone(stand.path)
         assert stand.owned() == []
-    assert guest.admin.get(at("namespaces", name=identity.GUEST_NAMESPACE)).status == 200
+    assert guest.admin.get(at("namespaces", name=serving_certificate.GUEST_NAMESPACE)).status == 200
     assert refused(operator) == []
     granted = {
         (resource, verb)
-        for rule in hostedrights.rules()
+        for rule in hosted_rbac.rules()
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
@@ -195,7 +197,7 @@ def _drift_is_taken_back_at_once(stand: HostedStand) -> None:
     stand.guest.admin.wait(REGISTRATION, lambda found: found["webhooks"][0]["failurePolicy"] == "Fail")
     stand.guest.admin.delete(REGISTRATION).object  # noqa: B018 - raises
     stand.guest.admin.wait(REGISTRATION)
-    service = at("services", stand.namespace, webhooks.OURS)
+    service = at("services", stand.namespace, hypershift_webhooks.OURS)
     stand.admin.delete(service).object  # noqa: B018 - raises
     stand.admin.wait(service)
 
@@ -231,7 +233,7 @@ def _the_guest_dies_and_comes_back(stand: HostedStand, running: Running) -> None
     stand.guest.apiserver.start()
     stand.wait("Available", "True", 60)
     after = everything(stand.management)
-    ours = [place for place in before if place.endswith(f"{stand.namespace}/{webhooks.OURS}")]
+    ours = [place for place in before if place.endswith(f"{stand.namespace}/{hypershift_webhooks.OURS}")]
     assert len(ours) >= 4
     assert {place: before[place] for place in ours} == {place: after[place] for place in ours}
 

@@ -14,6 +14,8 @@ from tests.apiserver.hall import Hall, wait_called
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 
+pytestmark = pytest.mark.waits
+
 GAPS = (60.0, 75.0, 85.0, 88.0, 89.0, 89.5, 90.0, 90.5, 91.0, 92.0, 95.0)
 
 

@@ -17,8 +17,10 @@ from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import MASTERS, ControlPlane
 from tests.rig.fixtures import Planes
-from vestibule.apps.provision import keypair
-from vestibule.core.oidc import keys
+from vestibule.oidc import keys
+from vestibule.provision import keypair
+
+pytestmark = pytest.mark.waits
 
 Json = dict[str, Any]
 JWKS = "openid/v1/jwks"

@@ -16,10 +16,10 @@ from tests.contract.stores import s3_server
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
-from vestibule.adapters.clouds.objectstore.azure_blob import AzureBlobs
-from vestibule.adapters.clouds.objectstore.gcs import Gcs
-from vestibule.adapters.clouds.objectstore.ports import ObjectStore
-from vestibule.adapters.clouds.objectstore.s3 import S3
+from vestibule.clouds.objectstore.azure_blob import AzureBlobs
+from vestibule.clouds.objectstore.gcs import Gcs
+from vestibule.clouds.objectstore.ports import ObjectStore
+from vestibule.clouds.objectstore.s3 import S3
 
 NAMES = ("openid/v1/jwks", ".well-known/openid-configuration")
 BUCKET = "issuer-bucket"

@@ -25,11 +25,13 @@ from tests.rig import farewell, process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.serving.authority import Authority
-from vestibule.adapters.cluster import kubeconfig
-from vestibule.adapters.cluster.access import Access
-from vestibule.adapters.cluster.calls import Call
-from vestibule.adapters.cluster.client import Answer, Client
-from vestibule.apps.operator.app import App, Options
+from vestibule.kube import kubeconfig
+from vestibule.kube.access import ClusterAccess
+from vestibule.kube.api_requests import ApiRequest
+from vestibule.kube.client import ApiResponse, Client
+from vestibule.operator.app import OperatorOptions, OperatorProcess
+
+pytestmark = [pytest.mark.rig, pytest.mark.slow]
 
 Json = dict[str, Any]
 
@@ -39,14 +41,14 @@ class Fragile(Client):
     first write of it that nobody ``died`` with before."""
 
     def __init__(
-        self, access: Access, last: int = 0, way: Sequence[str] = (), died: Sequence[str] = ()
+        self, access: ClusterAccess, last: int = 0, way: Sequence[str] = (), died: Sequence[str] = ()
     ) -> None:
         super().__init__(access)
         self._last, self._way, self._died = last, way, died
         self.written: list[str] = []
         self.dead = asyncio.Event()
 
-    async def send(self, call: Call) -> Answer:
+    async def send(self, call: ApiRequest) -> ApiResponse:
         if self.dead.is_set():
             await asyncio.Event().wait()  # a dead process says nothing more
         answer = await super().send(call)
@@ -66,9 +68,9 @@ class Crashing:
         self.stand = stand
         self._access = kubeconfig.load([stand.kubeconfig], None)
 
-    def _options(self, resync: float) -> Options:
+    def _options(self, resync: float) -> OperatorOptions:
         name = self.stand.name
-        return Options(
+        return OperatorOptions(
             *(name, "crashing", "image"),
             lease="",
             metrics_addr="",
@@ -86,7 +88,7 @@ class Crashing:
     async def _until(self, done: Callable[[], bool], client: Fragile) -> Fragile:
         options = self._options(3600)
         stop = asyncio.Event()
-        task = asyncio.create_task(App(client, options).run(stop))
+        task = asyncio.create_task(OperatorProcess(client, options).run(stop))
         try:
             async with asyncio.timeout(60):
                 while not client.dead.is_set() and not await asyncio.to_thread(done):
@@ -112,7 +114,7 @@ class Crashing:
         """What one writes in these seconds, when all is done."""
         client = Fragile(self._access)
         stop = asyncio.Event()
-        task = asyncio.create_task(App(client, self._options(3)).run(stop))
+        task = asyncio.create_task(OperatorProcess(client, self._options(3)).run(stop))
         await asyncio.sleep(seconds)
         stop.set()
         await task

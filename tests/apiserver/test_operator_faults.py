@@ -15,10 +15,12 @@ from tests.apiserver.writes import FAULTS, Tally
 from tests.rig import farewell
 from tests.rig.faultproxy import FaultProxy
 from tests.rig.faults import Cut, Status
-from vestibule.adapters.cluster import kubeconfig
-from vestibule.adapters.cluster.access import Access
-from vestibule.adapters.cluster.client import Client
-from vestibule.apps.operator.app import App, Options
+from vestibule.kube import kubeconfig
+from vestibule.kube.access import ClusterAccess
+from vestibule.kube.client import Client
+from vestibule.operator.app import OperatorOptions, OperatorProcess
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["stand"]
 
@@ -34,11 +36,11 @@ def proxy(stand: Operated, tally: Tally) -> Iterator[FaultProxy]:
         yield made
 
 
-async def _until(stand: Operated, access: Access, done: Callable[[Operated], bool]) -> None:
+async def _until(stand: Operated, access: ClusterAccess, done: Callable[[Operated], bool]) -> None:
     """An operator until the world is as wanted."""
     client = Client(access)
     name = stand.name
-    options = Options(
+    options = OperatorOptions(
         *(name, "faults", "image"),
         lease="",
         metrics_addr="",
@@ -47,7 +49,7 @@ async def _until(stand: Operated, access: Access, done: Callable[[Operated], boo
         resync=3600,
     )
     stop = asyncio.Event()
-    task = asyncio.create_task(App(client, options).run(stop))
+    task = asyncio.create_task(OperatorProcess(client, options).run(stop))
     try:
         async with asyncio.timeout(90):
             while not await asyncio.to_thread(done, stand):

@@ -16,6 +16,8 @@ from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.serving.authority import Authority
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 
 

@@ -16,6 +16,8 @@ from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 
+pytestmark = pytest.mark.waits
+
 KILLED, ASKED = 17.0, 2.0
 """Seconds until another leads, after a kill and after SIGTERM."""
 

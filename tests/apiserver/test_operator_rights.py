@@ -19,7 +19,7 @@ from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
 from tests.serving.authority import Authority
-from vestibule.core.native import operator
+from vestibule.manifests import operator
 
 Json = dict[str, Any]
 KATA = "kataconfiguration.openshift.io/v1"

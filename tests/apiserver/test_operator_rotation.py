@@ -15,7 +15,9 @@ from tests.apiserver.witness import AWS
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
-from vestibule.core.pki import keeping
+from vestibule.pki import tls_secret
+
+pytestmark = pytest.mark.slow
 
 Json = dict[str, Any]
 POD = {
@@ -34,7 +36,7 @@ def stand(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Operated]:
 def bundle(stand: Operated) -> list[str]:
     """The CAs that the API server trusts."""
     found = stand.get("MutatingWebhookConfiguration")
-    return keeping.authorities(found["webhooks"][0]) if found else []
+    return tls_secret.trusted_cas(found["webhooks"][0]) if found else []
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 from tests.apiserver.hall import Hall, wait_called
 from tests.rig.client import MERGE, at
 from tests.rig.controlplane import ControlPlane
-from vestibule.adapters.cluster.live import OWNER_SECONDS
+from vestibule.kube.live_cluster import OWNER_SECONDS
 
 Json = dict[str, Any]
 APPS = "apps/v1"

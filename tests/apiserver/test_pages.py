@@ -13,10 +13,10 @@ from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.faults import Status
 from vestibule import errors
-from vestibule.adapters.cluster import kubeconfig, pages
-from vestibule.adapters.cluster.client import Client
-from vestibule.core.kinds import gvk
-from vestibule.core.kinds.gvk import Kind
+from vestibule.api import gvk
+from vestibule.api.gvk import Kind
+from vestibule.kube import kubeconfig, lister
+from vestibule.kube.client import Client
 
 Json = dict[str, Any]
 NAMES = [f"m-{number:02}" for number in range(17)]
@@ -38,7 +38,7 @@ def listed(
     async def read() -> list[list[Json]]:
         client = Client(kubeconfig.load([path], None))
         try:
-            return [page async for page in pages.pages(client, kind, namespace, **more)]
+            return [page async for page in lister.pages(client, kind, namespace, **more)]
         finally:
             await client.close()
             await farewell.closed()

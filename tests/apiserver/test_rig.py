@@ -33,6 +33,8 @@ from tests.rig.fixtures import Planes
 from tests.rig.guest import Pair
 from tests.rig.process import Failed, Process
 
+pytestmark = pytest.mark.rig
+
 ROOT = Path(__file__).resolve().parents[2]
 WIRE = (ConnectionError, http.client.HTTPException, ssl.SSLError)
 

@@ -10,12 +10,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.apiserver.hall import Hall, wait_called
 from tests.process.webhook import free_port
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
 from tests.vectors import case
+
+pytestmark = pytest.mark.slow
 
 POOL = "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/c"
 Json = dict[str, Any]

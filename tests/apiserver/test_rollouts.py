@@ -15,6 +15,8 @@ from tests.apiserver.hall import Hall, wait_called
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 
+pytestmark = pytest.mark.waits
+
 Json = dict[str, Any]
 RESTARTS = 20
 LEAVES = 20

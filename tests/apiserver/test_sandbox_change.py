@@ -33,6 +33,8 @@ from tests.rig.controlplane import ControlPlane
 from tests.rig.faultproxy import FaultProxy
 from tests.rig.faults import Delay
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 Shown = tuple[tuple[str, str], ...]
 THREADS, CHANGES = 6, 4

@@ -11,24 +11,25 @@ import pytest
 from tests.apiserver.hall import path_of
 from tests.rig.client import MERGE, STRATEGIC, Answer, at
 from tests.rig.controlplane import ControlPlane
-from vestibule.core.kinds import config, kata
-from vestibule.core.mutation.sandbox.world import World
-from vestibule.core.native import install, sandboxes
+from vestibule.api import kata
+from vestibule.api.settings import schema
+from vestibule.injection.sandbox.sandbox_policy import SandboxPolicy
+from vestibule.manifests import install, sandbox_webhooks
 
 Json = dict[str, Any]
 
 
-def world(namespace: str) -> World:
+def kata_policy(namespace: str) -> SandboxPolicy:
     webhook = {"enforce": {"namespaces": [namespace], "runtimeClasses": ["kata-cc*"]}}
-    return World([kata.kata_config({"metadata": {"name": "k"}, "spec": {"webhook": webhook}})])
+    return SandboxPolicy([kata.kata_config({"metadata": {"name": "k"}, "spec": {"webhook": webhook}})])
 
 
 @pytest.fixture
 def guarded(control_plane: ControlPlane, namespace: str) -> Iterator[ControlPlane]:
     """The rendered policy and its binding, and a RuntimeClass for confidential pods."""
-    settings = config.parse({"sandbox": {"enabled": True}, "install": {"name": "enforced"}}, "test")
-    rendered = install.objects(settings, world(namespace))
-    things = [one for one in rendered if one["metadata"]["name"] == sandboxes.guard_name(settings)]
+    settings = schema.parse({"sandbox": {"enabled": True}, "install": {"name": "enforced"}}, "test")
+    rendered = install.objects(settings, kata_policy(namespace))
+    things = [one for one in rendered if one["metadata"]["name"] == sandbox_webhooks.guard_name(settings)]
     assert [one["kind"] for one in things] == [
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",

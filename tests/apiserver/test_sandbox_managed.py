@@ -15,7 +15,7 @@ from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
-from vestibule.core.native import crds
+from vestibule.manifests import crds
 
 Json = dict[str, Any]
 FINALIZER = "finalizer.kataconfiguration.openshift.io"

@@ -26,6 +26,8 @@ from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
 from tests.vectors import case
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 THEIRS = "neighbour.rig.test"
 ORDERS = ("aa-before", "zz-after")

@@ -21,7 +21,7 @@ from tests.process.webhook import free_port
 from tests.rig import process
 from tests.rig.client import Answer, at
 from tests.rig.controlplane import ControlPlane
-from vestibule.core.initdata import document
+from vestibule.initdata import document
 
 Json = dict[str, Any]
 INITDATA = document.encode(document.build({"policy.rego": "package agent_policy\n"}).text)
@@ -104,7 +104,9 @@ def printed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
         admin.create(at("configmaps", initdata), kept).object  # noqa: B018 - raises
         reference = {"namespace": initdata, "name": "initdata"}
         annotations = {"defaultVCPUs": 2, "initdataFrom": reference}
-        configure(hall, {"runtimeClassInjection": INJECTION, "annotations": annotations}, peer_pods=False)
+        enforce = {"namespaces": ["confidential*"], "runtimeClasses": ["kata-late"]}
+        webhook = {"runtimeClassInjection": INJECTION, "annotations": annotations, "enforce": enforce}
+        configure(hall, webhook, peer_pods=False)
         things = made.objects()
         # the definitions are there already, by another hand
         made.objections = dry_run(admin, [o for o in things if o["kind"] != "CustomResourceDefinition"])
@@ -193,6 +195,23 @@ def test_pods_of_other_namespaces_cause_no_call(
             assert printed.calls() > before
     finally:
         control_plane.admin.delete(at("namespaces", name=other))
+
+
+def test_a_class_that_no_status_lists_leads_around_no_enforcement(
+    printed: Printed, control_plane: ControlPlane
+) -> None:
+    admin, confidential = control_plane.admin, control_plane.namespace("confidential")
+    late = {"metadata": {"name": "kata-late"}, "handler": "kata-late"}
+    admin.create(at("runtimeclasses", api="node.k8s.io/v1"), late).object  # noqa: B018 - raises
+    try:
+        with without(printed, printed.hall.name):  # so that the narrow registration has to send the pod
+            forged = {f"{PREFIX}kernel_params": "agent.debug_console"}
+            made = create(printed.hall, confidential, pod(annotations=forged, runtimeClassName="kata-late"))
+
+            assert made.object["metadata"]["annotations"][f"{PREFIX}kernel_params"] == ""
+    finally:
+        admin.delete(at("runtimeclasses", name="kata-late", api="node.k8s.io/v1"))
+        admin.delete(at("namespaces", name=confidential))
 
 
 def account(printed: Printed, namespace: str) -> Json:

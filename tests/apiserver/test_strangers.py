@@ -20,8 +20,8 @@ from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
 from tests.serving.authority import Authority
-from vestibule.core.kinds import config
-from vestibule.core.native import apiserver
+from vestibule.api.settings import schema
+from vestibule.manifests import apiserver_client_certificate
 
 MIB = 1024 * 1024
 
@@ -35,7 +35,7 @@ def test_the_printed_files_let_the_api_server_show_its_certificate_and_nobody_el
     (tmp_path / "client.crt").write_bytes(pair.cert)
     (tmp_path / "client.key").write_bytes(pair.key)
     (tmp_path / "ca.crt").write_bytes(callers.pem)
-    admission, kubeconfig = apiserver.files(config.Settings(), str(tmp_path))
+    admission, kubeconfig = apiserver_client_certificate.files(schema.Settings(), str(tmp_path))
     kubeconfig["users"][0]["name"] = f"127.0.0.1:{port}"  # the rig has no Service network
     (tmp_path / "admission.yaml").write_text(json.dumps(admission))
     (tmp_path / "kubeconfig.yaml").write_text(json.dumps(kubeconfig))

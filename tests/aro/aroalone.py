@@ -9,34 +9,34 @@ import datetime
 from collections.abc import Callable
 from typing import Any
 
-from vestibule.adapters.cluster.client import Client
-from vestibule.adapters.cluster.guard import Guard
-from vestibule.adapters.observe.clusters import Clusters
-from vestibule.adapters.observe.reconciling import Reconciling
-from vestibule.apps.operator.app import NAME, Options
-from vestibule.apps.operator.aro import wiring
-from vestibule.apps.operator.runtime.events import Events
-from vestibule.apps.operator.runtime.pen import Alone, Pen
+from vestibule.httpclient.address_guard import AddressGuard
+from vestibule.kube.client import Client
+from vestibule.operator.app import NAME, OperatorOptions
+from vestibule.operator.controllers.aro import setup
+from vestibule.operator.events import Events
+from vestibule.operator.fenced_client import AlwaysLeader, FencedClient
+from vestibule.telemetry.aro_metrics import AroMetrics
+from vestibule.telemetry.operator_metrics import OperatorMetrics
 
 
 async def run(
-    client: Client, options: Options, now: Callable[[], datetime.datetime], stop: asyncio.Event
+    client: Client, options: OperatorOptions, now: Callable[[], datetime.datetime], stop: asyncio.Event
 ) -> None:
     """As the operator wires them, until told to stop."""
-    pen, numbers = Pen(client, Alone()), Reconciling()
-    wired = wiring.wire(
+    writer, numbers = FencedClient(client, AlwaysLeader()), OperatorMetrics()
+    wired = setup.wire(
         client,
-        pen,
-        Events(pen, f"vestibule.dev/{NAME}", options.identity, now),
+        writer,
+        Events(writer, f"vestibule.dev/{NAME}", options.identity, now),
         numbers,
         numbers.show,
-        Clusters(),
+        AroMetrics(),
         now,
         cloud=options.azure_cloud,
         workers=options.workers,
         resync=options.resync,
         watch_filter=options.aro_filter,
-        guard=Guard(loopback=options.loopback),
+        guard=AddressGuard(loopback=options.loopback),
     )
     wired.begin()
     work = asyncio.gather(*(one.run() for one in wired.controllers))

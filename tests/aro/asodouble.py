@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple, Self
 from tests.aro import asokinds
 from tests.aro.asokinds import AsoKind
 from tests.rig import farewell
-from vestibule.adapters.cluster import calls, kubeconfig, pages
-from vestibule.adapters.cluster.client import Answer, Client
-from vestibule.adapters.cluster.whole import Wholes
-from vestibule.core.kinds.gvk import Kind
+from vestibule.api.gvk import Kind
+from vestibule.kube import api_requests, kubeconfig, lister
+from vestibule.kube.client import ApiResponse, Client
+from vestibule.kube.informer import Informer
 
 Json = dict[str, Any]
 FINALIZER: Final = "serviceoperator.azure.com/finalizer"
@@ -78,7 +78,7 @@ class AsoDouble:
         self._stop = asyncio.Event()
         self._queue: asyncio.Queue[tuple[AsoKind, str, str]] = asyncio.Queue()
         self._waiting: set[tuple[str, str, str]] = set()
-        self._followers: dict[str, Wholes] = {}
+        self._followers: dict[str, Informer] = {}
         self._kinds = {one.kind: Kind(one.group, one.version, one.kind, one.plural) for one in asokinds.KINDS}
         self._policies: dict[str, str] = {}
         self._flips: dict[str, int] = {}
@@ -151,7 +151,7 @@ class AsoDouble:
         self._client = Client(kubeconfig.load([self._path]))
         tasks: list[asyncio.Task[Any]] = []
         for kind in asokinds.KINDS:
-            follower = Wholes(self._client, self._kinds[kind.kind], self._tell, optional=True)
+            follower = Informer(self._client, self._kinds[kind.kind], self._tell, optional=True)
             self._followers[kind.kind] = follower
             tasks.append(asyncio.create_task(follower.run()))
         tasks += [asyncio.create_task(self._work()) for _ in range(_WORKERS)]
@@ -291,11 +291,11 @@ class AsoDouble:
             "type": "Opaque",
             "data": {wanted["key"]: base64.b64encode(content).decode()},
         }
-        there = await pages.one(self._client, _SECRET, meta["namespace"], wanted["name"])
+        there = await lister.one(self._client, _SECRET, meta["namespace"], wanted["name"])
         owners = (there or {}).get("metadata", {}).get("ownerReferences") or ()
         if there is not None and not any(one["uid"] == meta["uid"] for one in owners):
             return  # as the real one does: what it did not create it does not overwrite
-        call = calls.apply(_SECRET, secret, field_manager="aso", force=True)
+        call = api_requests.apply(_SECRET, secret, field_manager="aso", force=True)
         answer = await self._client.send(call)
         assert answer.status in (200, 201, 403), answer.body  # 403: the namespace goes
         self.secrets += 1
@@ -337,9 +337,9 @@ class AsoDouble:
             return
         await self._send(kind, obj, {"status": wanted}, "status")
 
-    async def _send(self, kind: AsoKind, obj: Json, patch: Json, sub: str = "") -> Answer:
+    async def _send(self, kind: AsoKind, obj: Json, patch: Json, sub: str = "") -> ApiResponse:
         meta = obj["metadata"]
-        call = calls.merge_patch(self._kinds[kind.kind], meta["namespace"], meta["name"], patch, sub)
+        call = api_requests.merge_patch(self._kinds[kind.kind], meta["namespace"], meta["name"], patch, sub)
         self.calls += 1
         answer = await self._client.send(call)
         if answer.status == 409:

@@ -15,7 +15,7 @@ from tests.aro.stand import Cluster, Stand
 from tests.azure.simulator import Simulated
 from tests.rig import process
 from tests.rig.client import at
-from vestibule.apps.simulate.azure import vaults
+from vestibule_simulators.azure import vaults
 
 Json = dict[str, Any]
 REGISTRATION = at(
@@ -31,7 +31,7 @@ class Azure:
         self.simulated, self._stand = simulated, stand
 
     @property
-    def world(self) -> Any:
+    def azure_state(self) -> Any:
         return self.simulated.running.simulator.world
 
     def prepare(self, cluster: Cluster, **spec: Any) -> None:
@@ -39,10 +39,10 @@ class Azure:
         group = {"location": "eastus", "tags": {}, "name": f"{cluster.name}-rg"}
         path = f"{self.simulated.root}/resourceGroups/{cluster.name}-rg"
         kind = "Microsoft.Resources/resourceGroups"
-        self.world.put(path, {**group, "id": path, "type": kind, "properties": {}})
+        self.azure_state.put(path, {**group, "id": path, "type": kind, "properties": {}})
         vault = f"{path}/providers/Microsoft.KeyVault/vaults/{cluster.name}-vault"
         body = {"id": vault, "name": f"{cluster.name}-vault", "type": "Microsoft.KeyVault/vaults"}
-        self.world.put(vault, {**body, "location": "eastus", "tags": {}, "properties": {}})
+        self.azure_state.put(vault, {**body, "location": "eastus", "tags": {}, "properties": {}})
         settings = self.simulated.settings
         secret = base64.b64encode(settings.client_secret.encode()).decode()
         meta = {"name": "id1", "namespace": cluster.namespace}
@@ -67,7 +67,7 @@ class Azure:
 
     def rotate(self, cluster: Cluster) -> str:
         """A new version of the key, made in the vault."""
-        return vaults.rotate(self.world, f"{cluster.name}-vault", KEY)
+        return vaults.rotate(self.azure_state, f"{cluster.name}-vault", KEY)
 
     def calls(self, cluster: Cluster) -> list[Json]:
         """What was asked about the vault of a cluster."""

@@ -18,10 +18,10 @@ from tests.rig import clusterapi, farewell, process
 from tests.rig.client import Client, at
 from tests.rig.controlplane import MASTERS, ControlPlane
 from tests.rig.guest import guest_of
-from vestibule.adapters.cluster import client as product
-from vestibule.adapters.cluster import kubeconfig
-from vestibule.apps.operator.app import App, Options
-from vestibule.core.native import arocrds, crds
+from vestibule.kube import client as product
+from vestibule.kube import kubeconfig
+from vestibule.manifests import aro_crds, crds
+from vestibule.operator.app import OperatorOptions, OperatorProcess
 
 Json = dict[str, Any]
 LABEL = "hypershift.openshift.io/nodePool"
@@ -50,7 +50,7 @@ class Stand:
         asokinds.install(self.plane)
         self.manager.launch()
         asokinds.served(self.plane, asokinds.IDENTITY_REFERENCE.definition())
-        for one in (*arocrds.definitions(), crds.webhook()):
+        for one in (*aro_crds.definitions(), crds.webhook()):
             asokinds.served(self.plane, one)
         self.manager.wait()
         self.aso.__enter__()
@@ -237,7 +237,7 @@ class Operator:
         """``ahead``: how far its clock is before everybody else's; ``alone``: nothing but what is for ARO."""
         self._ahead, self._alone = ahead, alone
         self._make = client or (lambda: product.Client(kubeconfig.load([stand.kubeconfig])))
-        self._options = Options(
+        self._options = OperatorOptions(
             "default",
             "aro",
             lease="",
@@ -274,7 +274,7 @@ class Operator:
             if self._alone:
                 await aroalone.run(self.client, self._options, self._now, self._stop)
             else:
-                await App(self.client, self._options, now=self._now).run(self._stop)
+                await OperatorProcess(self.client, self._options, now=self._now).run(self._stop)
             await farewell.closed()
 
         try:

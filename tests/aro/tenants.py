@@ -12,7 +12,7 @@ from typing import Any
 from tests.aro import asokinds
 from tests.aro.stand import Stand, poll
 from tests.rig.client import Client, at
-from vestibule.core.native import arocrds
+from vestibule.manifests import aro_crds
 
 Json = dict[str, Any]
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -58,7 +58,7 @@ def tenant(stand: Stand, namespace: str, *embedded: asokinds.AsoKind) -> Client:
 @contextlib.contextmanager
 def unchecked(stand: Stand) -> Iterator[None]:
     """The definitions as they were before they had rules about embedded resources."""
-    plain = copy.deepcopy(arocrds.definitions())
+    plain = copy.deepcopy(aro_crds.definitions())
     for one in plain:
         listed = resources(one)
         listed.pop("maxItems")
@@ -73,7 +73,7 @@ def unchecked(stand: Stand) -> Iterator[None]:
 
 def restored(stand: Stand) -> None:
     """The definitions as they are shipped."""
-    _replace(stand, arocrds.definitions())
+    _replace(stand, aro_crds.definitions())
     _until(stand, 422)
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
+
 from tests.aro import manifests
 from tests.aro.operators import REGISTRATION, Azure, Operators
 from tests.aro.stand import Cluster, Stand, poll
 from tests.rig.client import Answer
+
+pytestmark = pytest.mark.xdist_group("aro")
 
 Json = dict[str, Any]
 

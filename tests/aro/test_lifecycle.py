@@ -14,6 +14,8 @@ from tests.aro.operators import Azure, Operators
 from tests.aro.stand import LABEL, Cluster, Stand, poll, said
 from tests.rig.client import at
 
+pytestmark = pytest.mark.xdist_group("aro")
+
 Json = dict[str, Any]
 KMS = "etcd.dataEncryption.customerManaged.kms.activeKey.version"
 OWNERS = ("AROCluster", "AROControlPlane", "AROMachinePool")

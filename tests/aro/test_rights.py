@@ -15,8 +15,10 @@ from tests.aro.stand import Cluster, Stand, poll, said
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import MASTERS
-from vestibule.core.aro import collecting
-from vestibule.core.native import arorights, operator
+from vestibule.aro import garbage_collection
+from vestibule.manifests import aro_rbac, operator
+
+pytestmark = pytest.mark.xdist_group("aro")
 
 UNSEEN = {
     # asked for by OpenShift's admission, which no plain API server has
@@ -63,7 +65,7 @@ def test_granted_is_used(stand: Stand, azure: Azure, no_operator: Operators, tmp
         refusal = stand.admin.delete(cluster.path("AROMachinePool"))
         assert refusal.status == 403
         # the garbage collector is told about its owner, which is there
-        collector = stand.plane.client(sorted(collecting.COLLECTORS)[0], MASTERS)
+        collector = stand.plane.client(sorted(garbage_collection.COLLECTORS)[0], MASTERS)
         assert collector.delete(cluster.path("AROMachinePool")).status == 403
         cluster.delete()
         cluster.gone()
@@ -73,7 +75,7 @@ def test_granted_is_used(stand: Stand, azure: Azure, no_operator: Operators, tmp
         )
     granted = {
         (resource, verb)
-        for rule in arorights.rules(name)
+        for rule in aro_rbac.rules(name)
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }

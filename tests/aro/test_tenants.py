@@ -17,8 +17,10 @@ from tests.aro.operators import Azure, Operators
 from tests.aro.stand import Cluster, Operator, Stand, poll, said
 from tests.aro.test_admission import causes, written
 from tests.rig.client import at
-from vestibule.core.kinds.asokinds import SHIPPED
-from vestibule.core.native import operator as rendered
+from vestibule.api.aso import SHIPPED
+from vestibule.manifests import operator as rendered
+
+pytestmark = pytest.mark.xdist_group("aro")
 
 Json = dict[str, Any]
 KINDS = ("AROCluster", "AROControlPlane", "AROMachinePool")
@@ -246,6 +248,67 @@ def test_an_object_that_is_not_ours_is_neither_written_nor_adopted(
         cluster.gone()
     assert stand.admin.get(path).object["metadata"]["uid"] == before["metadata"]["uid"]
     assert "deletionTimestamp" not in stand.admin.get(path).object["metadata"]
+
+
+def test_a_forged_status_gets_no_object_deleted(stand: Stand, no_operator: Operators) -> None:
+    """A tenant writes the status of an AROCluster, as if the operator had applied the object of somebody
+    else, and deletes the AROCluster."""
+    cluster = Cluster(stand)
+    user = tenants.tenant(stand, cluster.namespace, *asokinds.KINDS)
+    _grant_status(stand, cluster.namespace)
+    name = "precious"
+    path = manifests.path("VirtualNetwork", cluster.namespace, name)
+    theirs = manifests.resource(
+        asokinds.NETWORK,
+        name,
+        {"location": "westus", "owner": {"name": "theirs"}},
+        namespace=cluster.namespace,
+    )
+    theirs["metadata"]["annotations"] = {"serviceoperator.azure.com/reconcile-policy": "skip"}
+    stand.admin.apply(path, theirs, "capz-manager", force=True).object  # noqa: B018 - raises
+    before = stand.admin.get(path).object
+    resource = {
+        "group": asokinds.NETWORK.group,
+        "version": asokinds.NETWORK.version,
+        "kind": "VirtualNetwork",
+        "name": name,
+    }
+    forged = {"resources": [{"resource": resource, "ready": True}]}
+    mark = stand.plane.audit.mark()
+    with Operator(stand, alone=True):
+        cluster.create(pool=False)
+        cluster.until("AROCluster", "ResourcesReady")
+
+        def forge() -> bool:
+            return user.patch(f"{cluster.path('AROCluster')}/status", {"status": forged}).status == 200
+
+        poll("the right to write a status to count", forge)
+        cluster.until("AROCluster", "ResourcesReady")
+        cluster.wait("AROCluster", lambda obj: len(obj["status"]["resources"]) == 6)
+        forge()
+        cluster.delete()
+        cluster.gone()
+    calls = stand.plane.audit.events(
+        mark, user="aro:operator", resource="virtualnetworks", namespace=cluster.namespace
+    )
+    assert [one for one in calls if one["verb"] == "delete" and one["objectRef"].get("name") == name] == []
+    after = stand.admin.get(path).object
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert "deletionTimestamp" not in after["metadata"]
+    assert after["metadata"]["annotations"] == before["metadata"]["annotations"]
+
+
+def _grant_status(stand: Stand, namespace: str) -> None:
+    """Adds the permission on the status of AROClusters to the roles of the tenants of a namespace."""
+    rule = {
+        "apiGroups": ["infrastructure.cluster.x-k8s.io"],
+        "resources": ["aroclusters/status"],
+        "verbs": ["*"],
+    }
+    for one in stand.admin.list(at("roles", namespace, api=tenants.RBAC)):
+        if one["metadata"]["name"].startswith("tenant-"):
+            path = at("roles", namespace, one["metadata"]["name"], api=tenants.RBAC)
+            assert stand.admin.patch(path, {"rules": [*one["rules"], rule]}).status == 200
 
 
 @pytest.mark.parametrize("destination", ["", "from-azure"], ids=["the default", "another Secret"])

@@ -19,6 +19,8 @@ from tests.rig import kubeconfig as rig_kubeconfig
 from tests.rig.client import at
 from tests.rig.controlplane import MASTERS
 
+pytestmark = pytest.mark.xdist_group("aro")
+
 Json = dict[str, Any]
 ADOPT = "vestibule.dev/adopt"
 POLICY = "serviceoperator.azure.com/reconcile-policy"
@@ -146,6 +148,50 @@ def test_a_kind_without_a_definition_wedges_nobody(stand: Stand, operator: Opera
     poll("nothing to be left", lambda: not cluster.embedded())
 
 
+def test_an_entry_that_the_api_server_cannot_apply_holds_up_no_other(
+    stand: Stand, no_operator: Operators
+) -> None:
+    """A field of the wrong type is answered with status 500 by the API server, not with 422."""
+    cluster = Cluster(stand)
+    objects = manifests.cluster(cluster.wish, cluster.namespace)
+    infrastructure = next(one for one in objects if one["kind"] == "AROCluster")
+    plain = list(infrastructure["spec"]["resources"])
+    pool = {"apiVersion": asokinds.NODE_POOL.api, "kind": "HcpOpenShiftClustersNodePool"}
+    good = {"location": "eastus", "owner": {"name": "c"}}
+    typed = {**pool, "metadata": {"name": "typed"}, "spec": {**good, "properties": 5}}
+    scalar = {**pool, "metadata": {"name": "scalar"}, "spec": 5}
+    array = {**pool, "metadata": {"name": "array"}, "spec": [1]}
+    infrastructure["spec"]["resources"] = [typed, scalar, array, *plain]
+    stand.make(objects)
+    mark = stand.plane.audit.mark()
+    with Operator(stand, alone=True):
+        poll("the others to be applied", lambda: len(cluster.embedded()) == len(plain))
+        down = cluster.until("AROCluster", "Ready", "False", "ApplyFailed")
+        message = said(down, "Ready")["message"]
+        assert "HcpOpenShiftClustersNodePool" in message
+        assert "expected map" in message  # the words of the API server
+        found = {one["resource"]["name"]: one for one in down["status"]["resources"]}
+        assert (found["typed"]["ready"], found["typed"]["reason"]) == (False, "ApplyFailed")
+        assert "expected map" in found["typed"]["message"]
+        assert found["scalar"]["reason"] == found["array"]["reason"] == "Refused"
+
+        def attempts() -> list[Json]:
+            every = stand.plane.audit.events(
+                mark, resource="hcpopenshiftclustersnodepools", namespace=cluster.namespace
+            )
+            return [one for one in every if one["verb"] == "patch" and one["objectRef"]["name"] == "typed"]
+
+        poll("it to be tried again", lambda: len(attempts()) >= 4)
+        events = stand.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
+        recorded = [one for one in events if one["reason"] == "ApplyFailed"]
+        assert len(recorded) == 1
+        assert "expected map" in recorded[0]["note"]
+        cluster.patch("AROCluster", {"spec": {"resources": plain}})
+        cluster.available()
+        cluster.delete()
+        cluster.gone()
+
+
 def test_what_belongs_to_nobody_is_adopted_only_when_asked(stand: Stand, operator: Operators) -> None:
     cluster = Cluster(stand)
     name = f"{cluster.name}-vnet"
@@ -181,12 +227,16 @@ def test_what_belongs_to_nobody_is_adopted_only_when_asked(stand: Stand, operato
     assert f"VirtualNetwork/{name}" in cluster.in_azure()
 
 
-def test_what_a_paused_upstream_controller_left_is_healed(stand: Stand, operator: Operators) -> None:
-    """Its pause applies the raw object: skip stays, and the owner is gone."""
+def test_what_a_paused_upstream_controller_left_is_adopted_when_asked(
+    stand: Stand, operator: Operators
+) -> None:
+    """Its pause applies the raw object: skip stays, and the owner and our record are gone. Nothing that is
+    left proves whose the object is."""
     cluster = Cluster(stand).create(pool=False)
     cluster.available()
     operator.stop()
-    for one in cluster.get("AROCluster")["spec"]["resources"]:
+    resources = cluster.get("AROCluster")["spec"]["resources"]
+    for one in resources:
         name = one["metadata"]["name"]
         path = cluster.path(one["kind"], name)
         raw = {
@@ -197,15 +247,29 @@ def test_what_a_paused_upstream_controller_left_is_healed(stand: Stand, operator
         left = stand.admin.get(path).object
         assert not any(one.get("controller") for one in left["metadata"].get("ownerReferences", ()))
     operator.ensure()
+    reported = cluster.wait(
+        "AROCluster",
+        lambda obj: [one.get("reason") for one in obj["status"]["resources"]] == ["NotApplied"] * 6,
+    )
+    assert all(ADOPT in one["message"] for one in reported["status"]["resources"])
+    assert cluster.get("VirtualNetwork")["metadata"]["annotations"][POLICY] == "skip"
+    for one in resources:
+        one["metadata"].setdefault("annotations", {})[ADOPT] = "true"
+    cluster.patch("AROCluster", {"spec": {"resources": resources}})
 
-    def healed() -> bool:
+    def adopted() -> bool:
         return all(
             any(one.get("controller") for one in obj["metadata"].get("ownerReferences", ()))
             and POLICY not in obj["metadata"].get("annotations", {})
             for obj in cluster.embedded().values()
         )
 
-    poll("all to be healed", healed)
+    poll("all to be adopted", adopted)
+    # adopted objects are owned by their uid from then on: the annotation can go
+    for one in resources:
+        del one["metadata"]["annotations"][ADOPT]
+    cluster.patch("AROCluster", {"spec": {"resources": resources}})
+    cluster.available()
     cluster.delete()
     cluster.gone()
     poll("nothing to be left", lambda: not cluster.embedded())

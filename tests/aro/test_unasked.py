@@ -12,7 +12,9 @@ from tests.aro.operators import Operators
 from tests.aro.stand import Cluster, Operator, Stand, poll, said
 from tests.rig.client import at
 from tests.rig.controlplane import MASTERS
-from vestibule.core.aro import collecting, reviews
+from vestibule.aro import garbage_collection, reviews
+
+pytestmark = pytest.mark.xdist_group("aro")
 
 Json = dict[str, Any]
 OURS = ("AROMachinePool", "AROControlPlane", "AROCluster")
@@ -34,7 +36,7 @@ def untouched(cluster: Cluster) -> bool:
     return len(found) == 8 and not going and cluster.in_azure() == []
 
 
-@pytest.mark.parametrize("user", sorted(collecting.COLLECTORS))
+@pytest.mark.parametrize("user", sorted(garbage_collection.COLLECTORS))
 def test_the_garbage_collector_deletes_nothing_that_lost_its_owner(
     stand: Stand, operator: Operators, user: str
 ) -> None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from vestibule import errors
 from vestibule.cli.aws import command
-from vestibule.core.pki import signer
+from vestibule.pki import signer
 
 REQUEST = """apiVersion: cloudcredential.openshift.io/v1
 kind: CredentialsRequest

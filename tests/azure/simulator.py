@@ -24,11 +24,11 @@ from typing import Any
 
 import pytest
 
-from vestibule.adapters.clouds.azure import endpoints
-from vestibule.adapters.clouds.azure.arm import Arm
-from vestibule.apps.simulate.azure.faults import Fault
-from vestibule.apps.simulate.azure.running import Running, Wanted, running
-from vestibule.apps.simulate.azure.state import Settings
+from vestibule.clouds.azure import endpoints
+from vestibule.clouds.azure.arm import Arm
+from vestibule_simulators.azure.faults import FaultRule
+from vestibule_simulators.azure.runner import RunningSimulator, SimulatorOptions, running
+from vestibule_simulators.azure.state import SimulatorSettings
 
 Json = dict[str, Any]
 
@@ -36,14 +36,16 @@ Json = dict[str, Any]
 class Simulated:
     """One simulator, served from a thread."""
 
-    def __init__(self, folder: Path, settings: Settings | None = None, **wanted: Any) -> None:
-        self._wanted = Wanted(folder, settings=settings or Settings(operation_seconds=0.0), **wanted)
+    def __init__(self, folder: Path, settings: SimulatorSettings | None = None, **wanted: Any) -> None:
+        self._wanted = SimulatorOptions(
+            folder, settings=settings or SimulatorSettings(operation_seconds=0.0), **wanted
+        )
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._end = asyncio.Event()
         self._thread = threading.Thread(target=self._serve, name="simulator", daemon=True)
         self._failure: BaseException | None = None
-        self._running: Running | None = None
+        self._running: RunningSimulator | None = None
 
     def __enter__(self) -> Simulated:
         self._thread.start()
@@ -76,7 +78,7 @@ class Simulated:
     # ── what it is ──────────────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def running(self) -> Running:
+    def running(self) -> RunningSimulator:
         """Address, files, variables."""
         assert self._running is not None
         return self._running
@@ -86,11 +88,11 @@ class Simulated:
         return self.running.base
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> SimulatorSettings:
         return self.running.simulator.world.settings
 
     @property
-    def cloud(self) -> endpoints.Endpoints:
+    def cloud(self) -> endpoints.AzureEndpoints:
         """What ``--cloud`` reads."""
         return endpoints.of(str(self.running.cloud))
 
@@ -141,9 +143,9 @@ class Simulated:
 
     # ── how it is told, and asked ───────────────────────────────────────────────────────────────────────────
 
-    def fault(self, **rule: Any) -> Fault:
+    def fault(self, **rule: Any) -> FaultRule:
         """One fault, by the names in ``faults.py`` (``retry_after``, not ``retryAfter``)."""
-        made = Fault(**rule)
+        made = FaultRule(**rule)
         self.running.simulator.faults.rules.append(made)
         return made
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.azure.simulator import Simulated
 from tests.azure.world import Stage
-from vestibule.apps.provision.azure import commands
-from vestibule.apps.simulate.azure import state
-from vestibule.apps.simulate.azure.state import Settings
+from vestibule.provision.azure import commands
+from vestibule_simulators.azure import state
+from vestibule_simulators.azure.state import SimulatorSettings
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_assignments_say_what_kind_of_principal_they_are_for(stage: Stage) -> No
 
 
 def test_a_plan_only_reads(stage: Stage) -> None:
-    report = stage.create(look=True)
+    report = stage.create(plan_only=True)
 
     assert [step.verb for step in report.plan.steps].count("create") > 5
     assert stage.simulator.writes(done=False) == []
@@ -60,7 +60,7 @@ def test_a_plan_only_reads(stage: Stage) -> None:
 
 
 def test_a_dry_run_makes_no_call(stage: Stage) -> None:
-    stage.create(dry=True)
+    stage.create(dry_run=True)
 
     assert stage.simulator.calls == []
     assert (stage.out / "manifests/ns1-secret0-credentials.yaml").exists()
@@ -73,7 +73,7 @@ def test_delete_leaves_what_was_not_ours_and_nothing_that_was(stage: Stage) -> N
     arm.put_group("other", "eastus", {})
     before = stage.left()
     stage.create()
-    told = stage.delete(dry=True)
+    told = stage.delete(dry_run=True)
     untouched = stage.left()
     assert told.plan.steps
     assert untouched != before
@@ -126,7 +126,7 @@ def test_a_policy_that_forbids_public_accounts_is_told_with_what_to_do(stage: St
 def test_without_a_right_to_the_data_the_accounts_key_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Simulated(tmp_path / "s", Settings(operation_seconds=0.0, data_access=False)) as simulator:
+    with Simulated(tmp_path / "s", SimulatorSettings(operation_seconds=0.0, data_access=False)) as simulator:
         simulator.environ(monkeypatch)
         stage = Stage(tmp_path, simulator)
         stage.create()
@@ -144,7 +144,9 @@ def test_with_a_right_to_the_data_no_key_is_ever_asked_for(stage: Stage) -> None
 def test_a_static_website_is_an_issuer_without_a_public_container(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_access: bool
 ) -> None:
-    with Simulated(tmp_path / "s", Settings(operation_seconds=0.0, data_access=data_access)) as simulator:
+    with Simulated(
+        tmp_path / "s", SimulatorSettings(operation_seconds=0.0, data_access=data_access)
+    ) as simulator:
         simulator.environ(monkeypatch)
         stage = Stage(tmp_path, simulator)
         wanted = stage.wanted(issuer_mode="website", issuer_url="")

@@ -9,13 +9,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from vestibule.apps.provision import steps as plans
-from vestibule.apps.provision.inventory import FILE, Inventory
-from vestibule.apps.provision.outputs import Output
-from vestibule.apps.provision.runner import Failed, run
-from vestibule.apps.provision.steps import Ref, Resource, Step
-from vestibule.core.pki import signer
 from vestibule.errors import InvalidInput, Unavailable
+from vestibule.pki import signer
+from vestibule.provision import steps as plans
+from vestibule.provision.inventory import FILE, Inventory
+from vestibule.provision.outputs import Output
+from vestibule.provision.runner import StepsFailed, run
+from vestibule.provision.steps import OwnedResource, PlannedStep, StepResult
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077])
@@ -30,7 +30,7 @@ def mode(path: Path) -> int:
 
 
 @pytest.fixture(scope="module")
-def pair() -> signer.Signer:
+def pair() -> signer.SigningKeyPair:
     return signer.new(2048)
 
 
@@ -45,7 +45,7 @@ def test_keys_are_private_from_birth_under_any_umask(tmp_path: Path, umask: int)
 
 
 def test_an_existing_key_is_kept_its_public_half_made_and_a_longer_copy_cut(
-    tmp_path: Path, pair: signer.Signer
+    tmp_path: Path, pair: signer.SigningKeyPair
 ) -> None:
     (tmp_path / "serviceaccount-signer.private").write_text(pair.private)
     (tmp_path / "tls").mkdir()
@@ -69,7 +69,9 @@ def test_a_file_that_is_no_key_is_refused_and_not_quoted(tmp_path: Path) -> None
     assert not (tmp_path / "serviceaccount-signer.public").exists()
 
 
-def test_a_public_key_that_is_not_the_private_ones_is_refused(tmp_path: Path, pair: signer.Signer) -> None:
+def test_a_public_key_that_is_not_the_private_ones_is_refused(
+    tmp_path: Path, pair: signer.SigningKeyPair
+) -> None:
     (tmp_path / "serviceaccount-signer.private").write_text(pair.private)
     (tmp_path / "serviceaccount-signer.public").write_text(signer.new(2048).public)
 
@@ -91,7 +93,7 @@ def test_a_link_is_never_written_through(tmp_path: Path) -> None:
 
 
 def test_an_inventory_of_another_name_is_not_used(tmp_path: Path) -> None:
-    Inventory(tmp_path, "azure", "demo1").add(Resource("group", "demo1-oidc"), "group/demo1-oidc")
+    Inventory(tmp_path, "azure", "demo1").add(OwnedResource("group", "demo1-oidc"), "group/demo1-oidc")
 
     with pytest.raises(InvalidInput, match="is about 'demo1' in azure"):
         Inventory(tmp_path, "azure", "demo2")
@@ -103,33 +105,33 @@ class Told:
     def __init__(self) -> None:
         self.done_steps: list[str] = []
 
-    def begun(self, step: Step) -> None:
+    def begun(self, step: PlannedStep) -> None:
         pass
 
-    def done(self, step: Step, number: int, total: int) -> None:
+    def done(self, step: PlannedStep, number: int, total: int) -> None:
         self.done_steps.append(step.id)
 
-    def failed(self, step: Step, error: Exception) -> None:
+    def failed(self, step: PlannedStep, error: Exception) -> None:
         pass
 
 
-def _step(identifier: str, value: plans.Value = "", after: tuple[str, ...] = ()) -> Step:
-    from vestibule.apps.provision.azure.actions import WriteSecret
+def _step(identifier: str, value: plans.Value = "", after: tuple[str, ...] = ()) -> PlannedStep:
+    from vestibule.provision.azure.actions import WriteAzureSecret
 
-    made = Resource("thing", identifier)
-    return Step(identifier, "create", identifier, WriteSecret(None, value, ""), after, made)  # type: ignore[arg-type]
+    made = OwnedResource("thing", identifier)
+    return PlannedStep(identifier, "create", identifier, WriteAzureSecret(None, value, ""), after, made)  # type: ignore[arg-type]
 
 
 def test_a_value_that_a_step_finds_out_reaches_those_after_it(tmp_path: Path) -> None:
     seen: dict[str, str] = {}
 
-    def perform(step: Step) -> dict[str, str]:
+    def perform(step: PlannedStep) -> dict[str, str]:
         seen[step.id] = step.action.client
         return {"answer": f"from {step.id}"}
 
     told = Told()
     run(
-        [_step("b", Ref("a", "answer"), ("a",)), _step("a")],
+        [_step("b", StepResult("a", "answer"), ("a",)), _step("a")],
         perform,
         known={},
         inventory=Inventory(tmp_path, "azure", "x"),
@@ -141,13 +143,13 @@ def test_a_value_that_a_step_finds_out_reaches_those_after_it(tmp_path: Path) ->
 
 
 def test_a_failure_stops_what_needs_it_and_what_is_done_is_recorded(tmp_path: Path) -> None:
-    def perform(step: Step) -> dict[str, str]:
+    def perform(step: PlannedStep) -> dict[str, str]:
         if step.id == "b":
             raise Unavailable("no")
         return {}
 
     inventory = Inventory(tmp_path, "azure", "x")
-    with pytest.raises(Failed, match=r"create b: no\n1 of 3 steps are done") as caught:
+    with pytest.raises(StepsFailed, match=r"create b: no\n1 of 3 steps are done") as caught:
         run(
             [_step("a"), _step("b", after=("a",)), _step("c", after=("b",))],
             perform,

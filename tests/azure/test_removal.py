@@ -7,24 +7,26 @@ from typing import Any
 
 from tests.azure import values
 from tests.azure.values import assignment, identity
-from vestibule.adapters.clouds.azure.values import Account, Group, Role, Thing
-from vestibule.apps.provision.azure import removal
-from vestibule.apps.provision.azure.observed import Belongings
-from vestibule.apps.provision.inventory import Inventory
-from vestibule.apps.provision.steps import Plan, Resource, ordered
+from vestibule.clouds.azure.resources import AzureResource, AzureRole, ResourceGroup, StorageAccount
+from vestibule.provision.azure import delete_plan
+from vestibule.provision.azure.observed import ObservedForDelete
+from vestibule.provision.inventory import Inventory
+from vestibule.provision.steps import OwnedResource, StepPlan, ordered
 
-ROLE = Role("/r/R1", "R1", "demo1-ns1-secret1", "Custom role for OpenShift. Owned by: demo1", custom=True)
+ROLE = AzureRole(
+    "/r/R1", "R1", "demo1-ns1-secret1", "Custom role for OpenShift. Owned by: demo1", custom=True
+)
 NEIGHBOUR = ROLE._replace(name="R2", description="Custom role for OpenShift. Owned by: demo10")
 ALL = (
-    Thing("Microsoft.Storage/storageAccounts", "demo1", {}),
-    Thing("Microsoft.ManagedIdentity/userAssignedIdentities", "demo1-ns1-secret1", {}),
+    AzureResource("Microsoft.Storage/storageAccounts", "demo1", {}),
+    AzureResource("Microsoft.ManagedIdentity/userAssignedIdentities", "demo1-ns1-secret1", {}),
 )
 
 
-def belongings(**more: Any) -> Belongings:
-    made = Belongings(
-        Group("demo1-oidc", "eastus", values.OWNED),
-        Account("demo1-oidc", "demo1", "eastus", values.OWNED),
+def belongings(**more: Any) -> ObservedForDelete:
+    made = ObservedForDelete(
+        ResourceGroup("demo1-oidc", "eastus", values.OWNED),
+        StorageAccount("demo1-oidc", "demo1", "eastus", values.OWNED),
         (identity(),),
         (ROLE, NEIGHBOUR),
         (assignment(role="/r/R1"), assignment(id="A2", name="A2")),
@@ -33,11 +35,11 @@ def belongings(**more: Any) -> Belongings:
     return made._replace(**more)
 
 
-def planned(found: Belongings, inventory: Inventory | None = None, *, whole: bool = False) -> Plan:
-    return removal.plan(found, values.NAMES, inventory, whole_group=whole)
+def planned(found: ObservedForDelete, inventory: Inventory | None = None, *, whole: bool = False) -> StepPlan:
+    return delete_plan.plan(found, values.NAMES, inventory, whole_group=whole)
 
 
-def told(found: Plan) -> list[str]:
+def told(found: StepPlan) -> list[str]:
     return [step.title for step in ordered(found.steps)]
 
 
@@ -58,7 +60,7 @@ def test_a_role_whose_owner_only_begins_with_our_name_stays() -> None:
 
 
 def test_an_account_without_our_tag_stays_and_is_told() -> None:
-    theirs = Account("demo1-oidc", "demo1", "eastus", {})
+    theirs = StorageAccount("demo1-oidc", "demo1", "eastus", {})
 
     found = planned(belongings(account=theirs))
 
@@ -68,9 +70,9 @@ def test_an_account_without_our_tag_stays_and_is_told() -> None:
 
 def test_an_account_that_the_inventory_knows_is_ours_even_without_a_tag(tmp_path: Path) -> None:
     inventory = Inventory(tmp_path, "azure", "demo1")
-    inventory.add(Resource("account", "demo1-oidc/demo1"), "account/demo1")
+    inventory.add(OwnedResource("account", "demo1-oidc/demo1"), "account/demo1")
 
-    found = planned(belongings(account=Account("demo1-oidc", "demo1", "eastus", {})), inventory)
+    found = planned(belongings(account=StorageAccount("demo1-oidc", "demo1", "eastus", {})), inventory)
 
     assert "storage account demo1" in told(found)
 
@@ -86,8 +88,10 @@ def test_identities_of_others_stay() -> None:
 
 def test_a_group_goes_as_a_whole_only_if_nothing_else_is_in_it() -> None:
     alone = planned(belongings(), whole=True)
-    crowded = planned(belongings(resources=(*ALL, Thing("Microsoft.Compute/disks", "data", {}))), whole=True)
-    untagged = planned(belongings(oidc_group=Group("demo1-oidc", "eastus", {})), whole=True)
+    crowded = planned(
+        belongings(resources=(*ALL, AzureResource("Microsoft.Compute/disks", "data", {}))), whole=True
+    )
+    untagged = planned(belongings(oidc_group=ResourceGroup("demo1-oidc", "eastus", {})), whole=True)
 
     assert told(alone)[-1] == "resource group demo1-oidc"
     assert not [title for title in told(alone) if "storage account" in title]
@@ -106,11 +110,11 @@ def test_assignments_without_properties_are_left_alone() -> None:
 
 
 def test_nothing_there_nothing_to_do() -> None:
-    assert planned(Belongings(None, None, (), (), ())).steps == ()
+    assert planned(ObservedForDelete(None, None, (), (), ())).steps == ()
 
 
 def test_an_account_under_another_name_that_bears_our_tag_does_not_keep_the_group() -> None:
-    other = Thing("Microsoft.Storage/storageAccounts", "mycluster", values.OWNED)
+    other = AzureResource("Microsoft.Storage/storageAccounts", "mycluster", values.OWNED)
 
     found = planned(belongings(account=None, resources=(*ALL[1:], other)), whole=True)
 

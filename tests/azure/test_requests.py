@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.azure import values
-from vestibule.apps.provision import credentials_requests
-from vestibule.apps.provision.azure import manifests, names
-from vestibule.apps.provision.yamlscalars import scalar
 from vestibule.errors import InvalidInput
+from vestibule.provision import credentials_requests
+from vestibule.provision.azure import manifests, names
+from vestibule.provision.yamlscalars import scalar
 
 GOOD = """apiVersion: cloudcredential.openshift.io/v1
 kind: CredentialsRequest
@@ -35,7 +35,7 @@ def text(name: str = "cr1", to: str = "secret1", namespace: str = "ns1", account
     return GOOD.format(name=name, secret=to, namespace=namespace, accounts=accounts)
 
 
-def load(folder: Path, **files: str) -> credentials_requests.Found:
+def load(folder: Path, **files: str) -> credentials_requests.CredentialsRequests:
     for name, content in files.items():
         (folder / name.replace("_", ".")).write_text(content)
     return credentials_requests.load(folder, "azure")

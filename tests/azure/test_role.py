@@ -14,8 +14,8 @@ import pytest
 from tests.azure.scenario import Fresh, attempt
 from tests.azure.simulator import Simulated
 from tests.azure.world import Stage
-from vestibule.apps.provision.azure import rights
-from vestibule.apps.simulate.azure import state
+from vestibule.provision.azure import installer_role
+from vestibule_simulators.azure import state
 
 NEVER_CALLED = {
     # for subscriptions that have never seen the provider; Azure asks for them on the first use
@@ -66,7 +66,7 @@ def give(simulator: Simulated, actions: list[str], data: list[str]) -> None:
 
 
 def definition(command: str) -> dict[str, Any]:
-    return rights.role(command, "demo1", "00000000-0000-4000-8000-00000000cafe")
+    return installer_role.role(command, "demo1", "00000000-0000-4000-8000-00000000cafe")
 
 
 def test_the_role_for_create_all_is_enough(tmp_path: Path, simulator: Simulated) -> None:

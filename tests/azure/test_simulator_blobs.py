@@ -17,13 +17,13 @@ from azure.storage.blob import ContentSettings, StaticWebsite
 from tests.azure.clients import ACCOUNT, Clients, clients
 from tests.azure.simulator import Simulated
 from tests.azure.tokens import Cluster, blobs
-from vestibule.apps.simulate.azure.state import Settings
+from vestibule_simulators.azure.state import SimulatorSettings
 
 if TYPE_CHECKING:
     from tests.azurite.server import Azurite
 
 
-@pytest.fixture(params=["memory", "azurite"])
+@pytest.fixture(params=["memory", pytest.param("azurite", marks=pytest.mark.rig)])
 def simulator(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Simulated]:
@@ -32,7 +32,9 @@ def simulator(
     if request.param == "azurite":
         azurite: Azurite = request.getfixturevalue("azurite")
         wanted = {"azurite": azurite.account_url, "trust": Path(azurite.bundle)}
-    with Simulated(tmp_path / "s", Settings(operation_seconds=0.0, data_access=False), **wanted) as made:
+    with Simulated(
+        tmp_path / "s", SimulatorSettings(operation_seconds=0.0, data_access=False), **wanted
+    ) as made:
         made.environ(monkeypatch)
         yield made
 

@@ -14,7 +14,7 @@ from azure.identity import EnvironmentCredential, WorkloadIdentityCredential
 from tests.azure.clients import Clients, clients, guid, refused
 from tests.azure.simulator import Simulated
 from tests.azure.tokens import AUDIENCE, ISSUER, SUBJECT, Cluster, blobs
-from vestibule.core.oidc import documents
+from vestibule.oidc import documents
 
 SCOPE = "https://management.azure.com/.default"
 

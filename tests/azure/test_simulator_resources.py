@@ -9,7 +9,7 @@ import pytest
 
 from tests.azure.clients import ACCOUNT, Clients, clients, refused
 from tests.azure.simulator import Simulated
-from vestibule.apps.simulate.azure.state import Settings
+from vestibule_simulators.azure.state import SimulatorSettings
 
 CREDENTIAL = {
     "properties": {
@@ -120,7 +120,10 @@ def test_an_account_without_public_access_has_no_public_container(azure: Clients
 
 
 def test_a_long_operation_is_waited_for_as_long_as_it_says(tmp_path: Path) -> None:
-    with Simulated(tmp_path, Settings(operation_seconds=0.3)) as simulator, clients(simulator) as azure:
+    with (
+        Simulated(tmp_path, SimulatorSettings(operation_seconds=0.3)) as simulator,
+        clients(simulator) as azure,
+    ):
         azure.groups.resource_groups.create_or_update("rg", {"location": "eastus"})
         poller = azure.storage.storage_accounts.begin_create("rg", "demo1", ACCOUNT)
         early = azure.storage.storage_accounts.get_properties("rg", "demo1").provisioning_state
@@ -134,7 +137,7 @@ def test_a_long_operation_is_waited_for_as_long_as_it_says(tmp_path: Path) -> No
 
 
 def test_lists_come_in_pages(tmp_path: Path) -> None:
-    with Simulated(tmp_path, Settings(page_size=2)) as simulator, clients(simulator) as azure:
+    with Simulated(tmp_path, SimulatorSettings(page_size=2)) as simulator, clients(simulator) as azure:
         azure.groups.resource_groups.create_or_update("rg", {"location": "eastus"})
         for number in range(5):
             azure.identities.user_assigned_identities.create_or_update(
@@ -190,7 +193,7 @@ def test_an_identity_takes_twenty_credentials_and_no_more(azure: Clients) -> Non
 
 
 def test_two_writes_to_one_identity_at_a_time_are_refused(tmp_path: Path) -> None:
-    with Simulated(tmp_path, Settings(write_seconds=60.0)) as simulator, clients(simulator) as azure:
+    with Simulated(tmp_path, SimulatorSettings(write_seconds=60.0)) as simulator, clients(simulator) as azure:
         azure.groups.resource_groups.create_or_update("rg", {"location": "eastus"})
         azure.identities.user_assigned_identities.create_or_update("rg", "ident", {"location": "eastus"})
         calls = azure.identities.federated_identity_credentials

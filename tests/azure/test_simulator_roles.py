@@ -10,7 +10,7 @@ import pytest
 
 from tests.azure.clients import Clients, clients, guid, refused, role
 from tests.azure.simulator import Simulated
-from vestibule.apps.simulate.azure.state import Settings
+from vestibule_simulators.azure.state import SimulatorSettings
 
 READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 
@@ -109,7 +109,7 @@ def test_who_names_the_type_of_a_principal_is_believed(azure: Clients, simulator
 
 
 def test_other_parts_hear_of_new_things_later(tmp_path: Path) -> None:
-    settings = Settings(replication={"principal": 60, "role": 60, "parent": 60})
+    settings = SimulatorSettings(replication={"principal": 60, "role": 60, "parent": 60})
     with Simulated(tmp_path, settings) as simulator, clients(simulator) as azure:
         azure.groups.resource_groups.create_or_update("rg", {"location": "eastus"})
         one = azure.identities.user_assigned_identities.create_or_update(

@@ -8,10 +8,10 @@ import pytest
 
 from tests.azure.simulator import Simulated
 from vestibule import errors
-from vestibule.adapters.clouds.azure import endpoints, vaultkeys
-from vestibule.adapters.clouds.azure.faults import CloudFault
-from vestibule.adapters.clouds.azure.vaultkeys import ManagedKeys, OwnKeys, VaultKeys
-from vestibule.apps.simulate.azure import builtin, state, vaults
+from vestibule.clouds.azure import endpoints, keyvault_keys
+from vestibule.clouds.azure.errors import AzureCallError
+from vestibule.clouds.azure.keyvault_keys import ResourceManagerKeys, VaultDataPlaneKeys, VaultKeys
+from vestibule_simulators.azure import builtin_roles, state, vaults
 
 CRYPTO_USER = "12338af0-0e69-4776-bea7-57ae8d297424"
 
@@ -41,9 +41,9 @@ def granted(simulator: Simulated, *roles: str) -> None:
 
 
 WAYS = {
-    "the resource manager": (builtin.OWNER,),
-    "the vault itself": (builtin.CRYPTO_OFFICER,),
-    "either": (builtin.CRYPTO_OFFICER,),
+    "the resource manager": (builtin_roles.OWNER,),
+    "the vault itself": (builtin_roles.CRYPTO_OFFICER,),
+    "either": (builtin_roles.CRYPTO_OFFICER,),
 }
 
 
@@ -54,10 +54,10 @@ def keys(simulator: Simulated, request: pytest.FixtureRequest) -> VaultKeys:
     granted(simulator, *WAYS[request.param])
     credential, subscription = simulator.credential(), simulator.settings.subscription
     if request.param == "the resource manager":
-        return ManagedKeys(credential, subscription, simulator.cloud)
+        return ResourceManagerKeys(credential, subscription, simulator.cloud)
     if request.param == "the vault itself":
-        return OwnKeys(credential, simulator.cloud)
-    return vaultkeys.either(credential, subscription, simulator.cloud)
+        return VaultDataPlaneKeys(credential, simulator.cloud)
+    return keyvault_keys.either(credential, subscription, simulator.cloud)
 
 
 def test_a_key_is_made_once(simulator: Simulated, keys: VaultKeys) -> None:
@@ -79,7 +79,7 @@ def test_a_key_that_was_rotated_has_another_version(simulator: Simulated, keys: 
 
 
 def test_no_key_is_made_where_there_is_no_vault(keys: VaultKeys) -> None:
-    with pytest.raises(CloudFault) as caught:
+    with pytest.raises(AzureCallError) as caught:
         keys.version("g", "kv2", "etcd")
 
     assert caught.value.status in (403, 404)
@@ -87,10 +87,10 @@ def test_no_key_is_made_where_there_is_no_vault(keys: VaultKeys) -> None:
 
 def test_a_key_whose_making_is_not_answered_gets_no_second_version(simulator: Simulated) -> None:
     vaulted(simulator)
-    granted(simulator, builtin.CRYPTO_OFFICER)
+    granted(simulator, builtin_roles.CRYPTO_OFFICER)
     simulator.fault(on="POST *.vault/keys/etcd/create", mode="after", status=503, code="ServerBusy")
-    keys = OwnKeys(simulator.credential(), simulator.cloud)
-    with pytest.raises(CloudFault, match="making the key in the vault"):
+    keys = VaultDataPlaneKeys(simulator.credential(), simulator.cloud)
+    with pytest.raises(AzureCallError, match="making the key in the vault"):
         keys.version("g", "kv1", "etcd")
     keys.version("g", "kv1", "etcd")
 
@@ -100,7 +100,7 @@ def test_a_key_whose_making_is_not_answered_gets_no_second_version(simulator: Si
 
 def test_the_vault_is_not_asked_while_the_manager_answers(simulator: Simulated) -> None:
     vaulted(simulator)
-    keys = vaultkeys.either(simulator.credential(), simulator.settings.subscription, simulator.cloud)
+    keys = keyvault_keys.either(simulator.credential(), simulator.settings.subscription, simulator.cloud)
     keys.version("g", "kv1", "etcd")
 
     assert not [one for one in simulator.calls if ".vault/" in one["path"]]
@@ -108,8 +108,8 @@ def test_the_vault_is_not_asked_while_the_manager_answers(simulator: Simulated) 
 
 def test_who_may_not_on_either_way_is_told_both(simulator: Simulated) -> None:
     vaulted(simulator)
-    granted(simulator, builtin.BLOB_CONTRIBUTOR)
-    keys = vaultkeys.either(simulator.credential(), simulator.settings.subscription, simulator.cloud)
+    granted(simulator, builtin_roles.BLOB_CONTRIBUTOR)
+    keys = keyvault_keys.either(simulator.credential(), simulator.settings.subscription, simulator.cloud)
     with pytest.raises(errors.Forbidden) as caught:
         keys.version("g", "kv1", "etcd")
 
@@ -122,8 +122,8 @@ def test_who_may_not_on_either_way_is_told_both(simulator: Simulated) -> None:
 def test_who_may_only_read_is_told_that_no_key_can_be_made(simulator: Simulated) -> None:
     vaulted(simulator)
     granted(simulator, CRYPTO_USER)
-    keys = OwnKeys(simulator.credential(), simulator.cloud)
-    with pytest.raises(CloudFault, match="making the key in the vault") as caught:
+    keys = VaultDataPlaneKeys(simulator.credential(), simulator.cloud)
+    with pytest.raises(AzureCallError, match="making the key in the vault") as caught:
         keys.version("g", "kv1", "etcd")
 
     assert caught.value.status == 403

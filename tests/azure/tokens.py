@@ -10,8 +10,8 @@ from azure.storage.blob import BlobServiceClient
 
 from tests.azure.clients import ACCOUNT, Clients
 from tests.azure.simulator import Simulated
-from vestibule.core.oidc import documents, keys
-from vestibule.core.pki import signer
+from vestibule.oidc import documents, keys
+from vestibule.pki import signer
 
 ISSUER = "https://demo1.blob.core.windows.net/demo1"
 SUBJECT = "system:serviceaccount:ns1:sa-one"

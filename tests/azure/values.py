@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from vestibule.adapters.clouds.azure import endpoints
-from vestibule.adapters.clouds.azure.values import (
-    Account,
-    Assignment,
-    Container,
-    Credential,
-    Group,
-    Identity,
-    Role,
+from vestibule.api.credentialsrequest import TOKEN_FILE, CredentialsRequest
+from vestibule.clouds.azure import endpoints
+from vestibule.clouds.azure.resources import (
+    AzureRole,
+    BlobContainer,
+    FederatedCredential,
+    ManagedIdentity,
+    ResourceGroup,
+    RoleAssignment,
+    StorageAccount,
 )
-from vestibule.apps.provision.azure import names as rules
-from vestibule.apps.provision.azure.names import Names
-from vestibule.apps.provision.azure.observed import Observed
-from vestibule.apps.provision.azure.request import Wanted
-from vestibule.core.kinds.credentials import TOKEN_FILE, CredentialsRequest
+from vestibule.provision.azure import names as rules
+from vestibule.provision.azure.names import AzureNames
+from vestibule.provision.azure.observed import ObservedAzure
+from vestibule.provision.azure.request import AzureRequest
 
 SUBSCRIPTION = "aaaaaaaa-0000-4000-8000-000000000001"
 TENANT = "bbbbbbbb-0000-4000-8000-000000000002"
@@ -26,9 +26,9 @@ PRINCIPAL = "cccccccc-0000-4000-8000-000000000003"
 CLIENT = "dddddddd-0000-4000-8000-000000000004"
 ISSUER = "https://demo1.blob.core.windows.net/demo1"
 SCOPE = f"/subscriptions/{SUBSCRIPTION}"
-NAMES = Names("demo1", "demo1-oidc", "demo1", "demo1", "demo1")
+NAMES = AzureNames("demo1", "demo1-oidc", "demo1", "demo1", "demo1")
 OWNED = {NAMES.owned_tag: "owned"}
-CONTRIBUTOR = Role(
+CONTRIBUTOR = AzureRole(
     f"{SCOPE}/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c",
     "b24988ac-6180-42a0-ab88-20f7382dd24c",
     "Contributor",
@@ -48,35 +48,37 @@ def request(name: str = "cr1", *, accounts: tuple[str, ...] = ("sa-one",), **spe
     )
 
 
-def wanted(*requests: CredentialsRequest, **more: Any) -> Wanted:
-    made = Wanted(NAMES, "eastus", SUBSCRIPTION, TENANT, endpoints.PUBLIC, {}, ISSUER, requests=requests)
+def wanted(*requests: CredentialsRequest, **more: Any) -> AzureRequest:
+    made = AzureRequest(
+        NAMES, "eastus", SUBSCRIPTION, TENANT, endpoints.PUBLIC, {}, ISSUER, requests=requests
+    )
     return made._replace(**more)
 
 
-def identity(**more: Any) -> Identity:
+def identity(**more: Any) -> ManagedIdentity:
     name = "demo1-ns1-secret1"
-    made = Identity(f"{SCOPE}/{name}", "demo1-oidc", name, "eastus", OWNED, PRINCIPAL, CLIENT, TENANT)
+    made = ManagedIdentity(f"{SCOPE}/{name}", "demo1-oidc", name, "eastus", OWNED, PRINCIPAL, CLIENT, TENANT)
     return made._replace(**more)
 
 
-def assignment(**more: Any) -> Assignment:
+def assignment(**more: Any) -> RoleAssignment:
     mark = rules.ROLE_DESCRIPTION.format("demo1")
-    made = Assignment("A1", "A1", f"{SCOPE}/resourceGroups/demo1", CONTRIBUTOR.id, PRINCIPAL, mark)
+    made = RoleAssignment("A1", "A1", f"{SCOPE}/resourceGroups/demo1", CONTRIBUTOR.id, PRINCIPAL, mark)
     return made._replace(**more)
 
 
-def credential(**more: Any) -> Credential:
-    made = Credential("sa-one", ISSUER, "system:serviceaccount:ns1:sa-one", ("openshift",))
+def credential(**more: Any) -> FederatedCredential:
+    made = FederatedCredential("sa-one", ISSUER, "system:serviceaccount:ns1:sa-one", ("openshift",))
     return made._replace(**more)
 
 
-def world(**more: Any) -> Observed:
+def world(**more: Any) -> ObservedAzure:
     """Everything that `wanted(request())` wants."""
-    made = Observed(
-        Group("demo1-oidc", "eastus", OWNED),
-        Group("demo1", "eastus", OWNED),
-        Account("demo1-oidc", "demo1", "eastus", OWNED),
-        Container("demo1", "Container"),
+    made = ObservedAzure(
+        ResourceGroup("demo1-oidc", "eastus", OWNED),
+        ResourceGroup("demo1", "eastus", OWNED),
+        StorageAccount("demo1-oidc", "demo1", "eastus", OWNED),
+        BlobContainer("demo1", "Container"),
         {"demo1-ns1-secret1": identity()},
         {"Contributor": (CONTRIBUTOR,)},
         {PRINCIPAL: (assignment(),)},

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.azure.simulator import Simulated
-from vestibule.apps.provision import credentials_requests
-from vestibule.apps.provision.azure import commands
-from vestibule.apps.provision.azure.commands import Report
-from vestibule.apps.provision.azure.names import Names
-from vestibule.apps.provision.azure.request import Wanted
-from vestibule.apps.provision.runner import How
-from vestibule.core.pki import signer
+from vestibule.pki import signer
+from vestibule.provision import credentials_requests
+from vestibule.provision.azure import commands
+from vestibule.provision.azure.names import AzureNames
+from vestibule.provision.azure.request import AzureRequest
+from vestibule.provision.flow import ProvisionReport
+from vestibule.provision.runner import RunOptions
 
-NAMES = Names("demo1", "demo1-oidc", "demo1", "demo1", "demo1")
+NAMES = AzureNames("demo1", "demo1-oidc", "demo1", "demo1", "demo1")
 ISSUER = "https://demo1.blob.core.windows.net/demo1"
 REQUEST = """apiVersion: cloudcredential.openshift.io/v1
 kind: CredentialsRequest
@@ -53,10 +53,10 @@ class Stage:
         self.key.write_text(_PUBLIC)
         self.waited: list[float] = []
 
-    def wanted(self, **more: Any) -> Wanted:
+    def wanted(self, **more: Any) -> AzureRequest:
         found = credentials_requests.load(self.requests_dir, "azure").requests
         settings = self.simulator.settings
-        made = Wanted(
+        made = AzureRequest(
             NAMES,
             "eastus",
             settings.subscription,
@@ -68,18 +68,18 @@ class Stage:
         )
         return made._replace(**more)
 
-    def how(self, **more: Any) -> How:
-        return How(self.out, pause=self._pause, **more)
+    def how(self, **more: Any) -> RunOptions:
+        return RunOptions(self.out, pause=self._pause, **more)
 
     def _pause(self, seconds: float) -> None:
         """Nobody waits; the cloud's clock goes ahead instead."""
         self.waited.append(seconds)
         self.simulator.pass_time(seconds)
 
-    def create(self, **more: Any) -> Report:
+    def create(self, **more: Any) -> ProvisionReport:
         return commands.everything(self.wanted(), self.key, self.how(**more))
 
-    def delete(self, *, whole_group: bool = False, **more: Any) -> Report:
+    def delete(self, *, whole_group: bool = False, **more: Any) -> ProvisionReport:
         subscription = self.simulator.settings.subscription
         return commands.delete(
             NAMES, self.simulator.cloud, subscription, self.how(**more), whole_group=whole_group

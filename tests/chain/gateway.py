@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 from urllib.parse import parse_qs, urlsplit
 
-from vestibule.core.pki import authority
+from vestibule.pki import certificate_authority
 
 _DAY = datetime.timedelta(days=1)
 
@@ -74,7 +74,7 @@ class Certificates:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         now = datetime.datetime.now(datetime.UTC)
-        self._pair = authority.new_authority("chain", now=now, life=_DAY)
+        self._pair = certificate_authority.new_authority("chain", now=now, life=_DAY)
         self._contexts: dict[str, ssl.SSLContext] = {}
         self._lock = threading.Lock()
         self.bundle = folder / "ca.pem"
@@ -84,7 +84,7 @@ class Certificates:
         with self._lock:
             if host not in self._contexts:
                 now = datetime.datetime.now(datetime.UTC)
-                leaf = authority.new_leaf(self._pair, [host], now=now, life=_DAY)
+                leaf = certificate_authority.new_leaf(self._pair, [host], now=now, life=_DAY)
                 file = self._folder / f"{host}.pem"
                 file.touch(mode=0o600)
                 file.write_text(leaf.certificate + leaf.key)

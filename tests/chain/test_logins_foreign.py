@@ -12,6 +12,8 @@ from tests.chain.logins import Clouds
 from tests.chain.rows import azwi, eks, wif
 from tests.chain.stage import Stages
 
+pytestmark = pytest.mark.slow
+
 CASES = grouped([*azwi.ROWS, *eks.ROWS, *wif.ROWS])
 
 

@@ -12,6 +12,8 @@ from tests.chain.logins import Clouds
 from tests.chain.rows import cwii, together
 from tests.chain.stage import Stages
 
+pytestmark = pytest.mark.slow
+
 CASES = grouped([*cwii.ROWS, *together.ROWS])
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.chart.release import Helm, by_key, without_helm
 from vestibule import __version__
-from vestibule.core.kinds import config
-from vestibule.core.native import arocrds, install, operator
+from vestibule.api.settings import schema
+from vestibule.manifests import aro_crds, install, operator
 
 Object = dict[str, Any]
 OF_WEBHOOK = ("failurePolicy", "timeoutSeconds", "reinvocationPolicy")
@@ -101,7 +101,7 @@ ASKED: dict[str, Object] = {
 """What the operator is asked for besides webhooks."""
 
 
-def settings(values: Object, namespace: str, name: str = "vestibule") -> config.Settings:
+def settings(values: Object, namespace: str, name: str = "vestibule") -> schema.Settings:
     """The settings that say what the values say."""
     data = copy.deepcopy(values.get("settings", {}))
     certificate = values.get("certificate", {})
@@ -119,7 +119,7 @@ def settings(values: Object, namespace: str, name: str = "vestibule") -> config.
     data["webhook"] = {
         field: value for field, value in values.get("webhook", {}).items() if field in OF_WEBHOOK
     }
-    return config.parse(data, "test")
+    return schema.parse(data, "test")
 
 
 def plain(thing: Object) -> Object:
@@ -132,7 +132,7 @@ def plain(thing: Object) -> Object:
         found = json.loads(thing["data"]["registrations.json"])
         thing["data"] = [{**one, "metadata": {"name": one["metadata"]["name"]}} for one in found]
     elif thing["kind"] == "ConfigMap":
-        thing["data"] = {file: config.parse(json.loads(text), file) for file, text in thing["data"].items()}
+        thing["data"] = {file: schema.parse(json.loads(text), file) for file, text in thing["data"].items()}
     if thing["kind"] == "Deployment":
         assert thing["spec"].pop("revisionHistoryLimit", 10) == 10
         for container in thing["spec"]["template"]["spec"]["containers"]:
@@ -195,14 +195,14 @@ def test_the_operator_asked_for_more(
 
 def test_every_setting_of_the_operator_is_a_value() -> None:
     """A setting for ``render --operator`` that the chart does not know is found here."""
-    hosted = config.Install(hosted=True)
+    hosted = schema.InstallSettings(hosted=True)
     others: dict[type, Any] = {bool: True, int: 7, str: "other", tuple: ("other",)}
     heard = set()
-    for field in msgspec.structs.fields(config.Install):
+    for field in msgspec.structs.fields(schema.InstallSettings):
         value = others[type(field.default)] if field.name != "hosted" else False
         changed = msgspec.structs.replace(hosted, **{field.name: value})
-        if operator.objects(config.Settings(install=changed)) != operator.objects(
-            config.Settings(install=hosted)
+        if operator.objects(schema.Settings(install=changed)) != operator.objects(
+            schema.Settings(install=hosted)
         ):
             heard.add(field.encode_name)
 
@@ -239,7 +239,7 @@ def test_clusterctl_moves_what_the_chart_defines(program: Helm) -> None:
     ]
 
     assert len(printed) == 3
-    for thing in (*printed, *arocrds.definitions()):
+    for thing in (*printed, *aro_crds.definitions()):
         labels = thing["metadata"]["labels"]
         assert labels["clusterctl.cluster.x-k8s.io"] == ""
         assert labels["cluster.x-k8s.io/v1beta2"] == "v1beta2"

@@ -91,7 +91,7 @@ def test_alerts_are_of_the_release_and_have_a_severity(program: Helm) -> None:
 def test_every_documented_alert_is_there_or_its_metric_is() -> None:
     alerts = (CHART / "files" / "alerts.yaml").read_text("utf-8")
     page = (ROOT / "docs" / "reference" / "metrics.md").read_text("utf-8")
-    section = page.partition("## Alerts worth having")[2]
+    section = page.partition("## Recommended alerts")[2]
 
     assert set(ASKED.findall(section)) <= set(ASKED.findall(alerts))
 

@@ -21,6 +21,8 @@ from tests.rig.client import STRATEGIC, at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
 
+pytestmark = pytest.mark.slow
+
 Object = dict[str, Any]
 REGISTRATIONS = "admissionregistration.k8s.io/v1"
 DEFINITIONS = "apiextensions.k8s.io/v1"

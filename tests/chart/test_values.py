@@ -18,7 +18,7 @@ from scripts.charts.values import Values
 
 from tests.chart.release import CHART, NAMESPACE, ROOT, Helm, by_key
 from vestibule import errors
-from vestibule.core.kinds import config
+from vestibule.api.settings import schema as settings_schema
 
 Object = dict[str, Any]
 FREE = {
@@ -107,7 +107,7 @@ def test_no_object_takes_a_name_that_it_does_not_know() -> None:
 
 def test_the_settings_of_the_chart_are_those_of_the_settings_file() -> None:
     whole = json.loads((CHART / "values.schema.json").read_text())
-    known = {field.encode_name for field in msgspec.structs.fields(config.Settings)}
+    known = {field.encode_name for field in msgspec.structs.fields(settings_schema.Settings)}
 
     assert whole["properties"]["settings"]["properties"].keys() == known - {
         "install",
@@ -148,10 +148,10 @@ def test_a_range_of_the_schema_is_one_of_the_settings(path: str) -> None:
         # short enough for the lowest limit that tokens can have
         given = {"tokenExpirationSeconds": 600, **data}
         if fine:
-            config.parse(given, "test")
+            settings_schema.parse(given, "test")
         else:
             with pytest.raises(errors.InvalidSettings, match=names[-1]):
-                config.parse(given, "test")
+                settings_schema.parse(given, "test")
         text = value[0] if isinstance(value, list) else value
         pattern = limits.get("pattern") or limits.get("items", {}).get("pattern")
         if pattern:
@@ -386,7 +386,7 @@ def test_a_secret_of_ones_own_has_its_name(program: Helm) -> None:
 def test_lives_of_our_own_certificate(program: Helm) -> None:
     values = {"certificate": {"authorityLife": "100h", "leafLife": "10h", "overlap": "1m"}}
     settings = by_key(program.template(values))["ConfigMap", NAMESPACE, "vestibule-settings"]
-    own = config.parse(json.loads(settings["data"]["settings.json"]), "map").self_certificate
+    own = settings_schema.parse(json.loads(settings["data"]["settings.json"]), "map").self_certificate
 
     assert (own.authority_life, own.leaf_life, own.overlap) == ("100h", "10h", "1m")
     assert own.secret == "vestibule-tls"

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from vestibule.core.initdata import document
+from vestibule.initdata import document
 
 Json = dict[str, Any]
 INITDATA = document.encode(document.build({f"{at:02}.toml": f"key = {at**40}\n" for at in range(60)}).text)

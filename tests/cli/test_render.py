@@ -135,7 +135,7 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_help_says_what_a_cluster_is_asked_for() -> None:
-    text = run("--help").stdout
+    text = " ".join(run("--help").stdout.split())
 
     assert "--kubeconfig [PATH]" in text
     assert "left out with a warning on standard error" in text

@@ -15,8 +15,8 @@ import yaml
 from tests.serving.authority import Authority
 
 from vestibule import errors
-from vestibule.adapters.cluster import access, kubeconfig
-from vestibule.adapters.cluster.access import Exec, ExecSpec, Static, TokenFile
+from vestibule.kube import access, kubeconfig
+from vestibule.kube.access import ExecCredentialPlugin, ExecSpec, StaticCredential, TokenFileCredential
 
 Json = dict[str, Any]
 
@@ -38,11 +38,11 @@ def written(directory: Path, data: Json, name: str = "config") -> Path:
     return path
 
 
-def header(found: access.Access) -> str | None:
+def header(found: access.ClusterAccess) -> str | None:
     return asyncio.run(_header(found.credential))
 
 
-async def _header(credential: access.Credential) -> str | None:
+async def _header(credential: access.ClusterCredential) -> str | None:
     return await credential.authorization()
 
 
@@ -165,7 +165,7 @@ def test_a_token_file_is_read_again_and_kept_when_it_vanishes(tmp_path: Path) ->
     now = [0.0]
     path = tmp_path / "token"
     path.write_text("one\n")
-    credential = TokenFile(path, lambda: now[0])
+    credential = TokenFileCredential(path, lambda: now[0])
 
     assert asyncio.run(_header(credential)) == "Bearer one"
     path.write_text("two\n")
@@ -180,7 +180,7 @@ def test_a_token_file_is_read_again_and_kept_when_it_vanishes(tmp_path: Path) ->
 def test_a_rejected_token_is_read_again_at_once(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one")
-    credential = TokenFile(path, lambda: 0.0)
+    credential = TokenFileCredential(path, lambda: 0.0)
     asyncio.run(_header(credential))
     path.write_text("two")
 
@@ -191,7 +191,7 @@ def test_a_rejected_token_is_read_again_at_once(tmp_path: Path) -> None:
 
 def test_a_missing_token_file_is_a_passing_fault(tmp_path: Path) -> None:
     with pytest.raises(errors.Unavailable, match="cannot be read"):
-        asyncio.run(_header(TokenFile(tmp_path / "none")))
+        asyncio.run(_header(TokenFileCredential(tmp_path / "none")))
 
 
 PLUGIN = """\
@@ -206,11 +206,11 @@ print(json.dumps({"apiVersion": asked["apiVersion"], "kind": "ExecCredential",
 """
 
 
-def plugin(directory: Path, now: list[float]) -> Exec:
+def plugin(directory: Path, now: list[float]) -> ExecCredentialPlugin:
     (directory / "plugin.py").write_text(PLUGIN)
     arguments = [str(directory / "plugin.py"), str(directory / "count")]
     spec = ExecSpec(sys.executable, arguments, {"WORD": "token-"}, "client.authentication.k8s.io/v1")
-    return Exec(spec, lambda: now[0])
+    return ExecCredentialPlugin(spec, lambda: now[0])
 
 
 def test_a_plugin_is_run_once_until_its_token_expires_or_is_rejected(tmp_path: Path) -> None:
@@ -247,7 +247,9 @@ PLUGINS = {
 @pytest.mark.parametrize("sentence", PLUGINS)
 def test_a_plugin_that_gives_nothing_is_a_fault_that_names_it(sentence: str) -> None:
     command, words = PLUGINS[sentence]
-    credential = Exec(ExecSpec(command[0], command[1:], {}, "client.authentication.k8s.io/v1"))
+    credential = ExecCredentialPlugin(
+        ExecSpec(command[0], command[1:], {}, "client.authentication.k8s.io/v1")
+    )
 
     with pytest.raises(errors.Unavailable, match=words):
         asyncio.run(_header(credential))
@@ -274,7 +276,7 @@ def test_outside_of_a_pod_everything_that_is_missing_is_said(tmp_path: Path) -> 
 
 
 def test_a_static_header_never_changes() -> None:
-    credential = Static("Bearer x")
+    credential = StaticCredential("Bearer x")
     credential.rejected()
 
     assert asyncio.run(_header(credential)) == "Bearer x"

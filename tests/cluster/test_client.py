@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from vestibule import errors
-from vestibule.adapters.cluster.access import Access, Anonymous
-from vestibule.adapters.cluster.calls import Call
-from vestibule.adapters.cluster.client import Client
-from vestibule.adapters.cluster.guard import Guard
+from vestibule.httpclient.address_guard import AddressGuard
+from vestibule.kube.access import AnonymousCredential, ClusterAccess
+from vestibule.kube.api_requests import ApiRequest
+from vestibule.kube.client import Client
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -41,11 +41,13 @@ def read(
 
         server = await asyncio.start_server(accepted, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        client = Client(Access(f"http://127.0.0.1:{port}", None, Anonymous()), timeout=timeout)
+        client = Client(
+            ClusterAccess(f"http://127.0.0.1:{port}", None, AnonymousCredential()), timeout=timeout
+        )
         lines: list[bytes] = []
         try:
             async with asyncio.timeout(20):
-                async for line in client.lines(Call("GET", "/"), seconds):
+                async for line in client.lines(ApiRequest("GET", "/"), seconds):
                     lines.append(line)
         except errors.VestibuleError as error:
             return lines, error
@@ -124,7 +126,7 @@ def test_a_refused_stream_says_what_to_do(status: int, error: type[errors.Vestib
     assert "because" in str(raised)
 
 
-def ask(call: Call, *heads: bytes) -> tuple[int, list[float]]:
+def ask(call: ApiRequest, *heads: bytes) -> tuple[int, list[float]]:
     """The status in the end, from a server that gives these answers in turn, and when each was asked for."""
 
     async def conversation() -> tuple[int, list[float]]:
@@ -140,7 +142,7 @@ def ask(call: Call, *heads: bytes) -> tuple[int, list[float]]:
 
         server = await asyncio.start_server(accepted, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        client = Client(Access(f"http://127.0.0.1:{port}", None, Anonymous()), timeout=20)
+        client = Client(ClusterAccess(f"http://127.0.0.1:{port}", None, AnonymousCredential()), timeout=20)
         try:
             return (await client.send(call)).status, times
         finally:
@@ -158,7 +160,7 @@ AWAY = b"503 Service Unavailable\r\nRetry-After: 1"
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 @pytest.mark.parametrize("refusal", [BUSY, AWAY], ids=["429", "503"])
 def test_who_is_told_to_come_again_does_so_and_not_before(method: str, refusal: bytes) -> None:
-    status, times = ask(Call(method, "/"), refusal, b"200 OK")
+    status, times = ask(ApiRequest(method, "/"), refusal, b"200 OK")
 
     assert (status, len(times)) == (200, 2)
     assert times[1] - times[0] >= 1
@@ -166,8 +168,8 @@ def test_who_is_told_to_come_again_does_so_and_not_before(method: str, refusal: 
 
 def test_a_write_is_not_sent_again_where_the_server_may_have_done_it() -> None:
     for said in (b"503 Service Unavailable", b"500 Internal Server Error"):
-        assert ask(Call("PATCH", "/"), said, b"200 OK")[0] == int(said[:3])
-        assert ask(Call("GET", "/"), said, b"200 OK")[0] == 200
+        assert ask(ApiRequest("PATCH", "/"), said, b"200 OK")[0] == int(said[:3])
+        assert ask(ApiRequest("GET", "/"), said, b"200 OK")[0] == 200
 
 
 def test_an_answer_without_end_of_a_cluster_that_a_tenant_names_is_given_up() -> None:
@@ -184,11 +186,13 @@ def test_an_answer_without_end_of_a_cluster_that_a_tenant_names_is_given_up() ->
 
         server = await asyncio.start_server(endless, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        access = Access(f"http://127.0.0.1:{port}", None, Anonymous(), guard=Guard(loopback=True))
+        access = ClusterAccess(
+            f"http://127.0.0.1:{port}", None, AnonymousCredential(), guard=AddressGuard(loopback=True)
+        )
         client = Client(access, timeout=20)
         try:
             async with asyncio.timeout(15):
-                await client.send(Call("PATCH", "/"))
+                await client.send(ApiRequest("PATCH", "/"))
         except errors.Unavailable as error:
             return str(error)
         finally:

@@ -13,11 +13,11 @@ import pytest
 from aiohttp import web
 
 from vestibule import errors
-from vestibule.adapters.cluster.access import Access, Static
-from vestibule.adapters.cluster.client import Client
-from vestibule.adapters.cluster.live import LiveCluster
-from vestibule.adapters.cluster.ports import UNKNOWN
-from vestibule.core.kinds import gvk
+from vestibule.api import gvk
+from vestibule.kube.access import ClusterAccess, StaticCredential
+from vestibule.kube.client import Client
+from vestibule.kube.live_cluster import LiveCluster
+from vestibule.kube.ports import UNKNOWN
 
 ACCOUNT = {"metadata": {"namespace": "a", "name": "app", "resourceVersion": "7"}}
 
@@ -49,7 +49,7 @@ async def running(server: Server, *, forgiving: bool, now: Callable[[], float]) 
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    client = Client(Access(f"http://127.0.0.1:{runner.addresses[0][1]}", None, Static("")))
+    client = Client(ClusterAccess(f"http://127.0.0.1:{runner.addresses[0][1]}", None, StaticCredential("")))
     cluster = LiveCluster(client, clock=now, forgiving=forgiving)
     task = asyncio.create_task(cluster.run())
     try:

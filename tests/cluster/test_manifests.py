@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from vestibule import errors
-from vestibule.adapters.cluster.manifests import DirectoryCluster
-from vestibule.adapters.cluster.ports import UNKNOWN, Event
-from vestibule.core.kinds import gvk
+from vestibule.api import gvk
+from vestibule.kube.manifest_directory import DirectoryCluster
+from vestibule.kube.ports import UNKNOWN, WatchEvent
 
 ACCOUNT = """\
 apiVersion: v1
@@ -118,7 +118,7 @@ def test_before_it_is_loaded_nothing_is_known(tmp_path: Path) -> None:
 
 
 def test_importing_it_loads_no_yaml() -> None:
-    code = "import sys, vestibule.adapters.cluster.manifests; sys.exit('yaml' in sys.modules)"
+    code = "import sys, vestibule.kube.manifest_directory; sys.exit('yaml' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -258,7 +258,7 @@ def test_a_change_is_read_and_told_once(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(ACCOUNT.format(name="a", inject="true"))
     cluster = loaded(tmp_path)
-    heard: list[Event] = []
+    heard: list[WatchEvent] = []
     cluster.subscribe(heard.append)
 
     file.write_text(ACCOUNT.format(name="a", inject="nope"))

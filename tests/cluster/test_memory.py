@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from vestibule import errors
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.adapters.cluster.ports import UNKNOWN, Event
-from vestibule.core.kinds import gvk
+from vestibule.api import gvk
+from vestibule.kube.memory_cluster import MemoryCluster
+from vestibule.kube.ports import UNKNOWN, WatchEvent
 
 
 def config_map(name: str = "creds", **data: Any) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def test_objects_of_a_kind_come_in_order() -> None:
 
 def test_replacing_everything_tells_only_what_changed() -> None:
     cluster = MemoryCluster([config_map("same"), config_map("changed", a="1"), config_map("gone")])
-    heard: list[Event] = []
+    heard: list[WatchEvent] = []
     cluster.subscribe(heard.append)
 
     cluster.replace_all([config_map("same"), config_map("changed", a="2"), config_map("new")])

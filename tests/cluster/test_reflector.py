@@ -9,11 +9,11 @@ from typing import Any
 
 from aiohttp import web
 
-from vestibule.adapters.cluster.access import Access, Static
-from vestibule.adapters.cluster.client import Client
-from vestibule.adapters.cluster.ports import Event
-from vestibule.adapters.cluster.reflector import Reflector
-from vestibule.core.kinds import gvk
+from vestibule.api import gvk
+from vestibule.kube.access import ClusterAccess, StaticCredential
+from vestibule.kube.client import Client
+from vestibule.kube.ports import WatchEvent
+from vestibule.kube.slim_informer import SlimInformer
 
 Json = dict[str, Any]
 GONE = b'{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}\n'
@@ -61,18 +61,20 @@ async def serving(server: Server) -> AsyncIterator[Server]:
         await runner.cleanup()
 
 
-async def listed(reflector: Reflector, times: int) -> None:
+async def listed(reflector: SlimInformer, times: int) -> None:
     async with asyncio.timeout(10):
         while reflector.lists < times:  # noqa: ASYNC110 - a reflector tells changes, not lists
             await asyncio.sleep(0.01)
 
 
-async def relisted(before: list[list[Json]], after: list[list[Json]]) -> tuple[Reflector, list[Event]]:
+async def relisted(
+    before: list[list[Json]], after: list[list[Json]]
+) -> tuple[SlimInformer, list[WatchEvent]]:
     """A reflector that has seen two lists, and what the second one told."""
-    told: list[Event] = []
+    told: list[WatchEvent] = []
     async with serving(Server(*before)) as server:
-        client = Client(Access(server.url, None, Static("")))
-        reflector = Reflector(client, gvk.SERVICE_ACCOUNT, told.append)
+        client = Client(ClusterAccess(server.url, None, StaticCredential("")))
+        reflector = SlimInformer(client, gvk.SERVICE_ACCOUNT, told.append)
         task = asyncio.create_task(reflector.run())
         try:
             await listed(reflector, 1)
@@ -88,7 +90,7 @@ async def relisted(before: list[list[Json]], after: list[list[Json]]) -> tuple[R
     return reflector, told
 
 
-def changes(told: list[Event]) -> set[tuple[str, str]]:
+def changes(told: list[WatchEvent]) -> set[tuple[str, str]]:
     return {(event.change, f"{event.source.namespace}/{event.source.name}") for event in told}
 
 

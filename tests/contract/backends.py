@@ -13,13 +13,13 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from vestibule.adapters.cluster import ports
-from vestibule.adapters.cluster.manifests import DirectoryCluster
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.adapters.cluster.ports import Event, Unknown
-from vestibule.core.kinds import gvk
-from vestibule.core.kinds.gvk import Kind
-from vestibule.core.mutation.facts import Source
+from vestibule.api import gvk
+from vestibule.api.gvk import Kind
+from vestibule.injection.facts import SourceObject
+from vestibule.kube import ports
+from vestibule.kube.manifest_directory import DirectoryCluster
+from vestibule.kube.memory_cluster import MemoryCluster
+from vestibule.kube.ports import Unknown, WatchEvent
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -50,11 +50,11 @@ class Backend(Protocol):
         """Run a coroutine of the cluster where it belongs."""
         ...
 
-    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Source | None | Unknown:
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> SourceObject | None | Unknown:
         """What the cache says, asked where the cluster belongs."""
         ...
 
-    def listen(self, namespace: str, callback: Callable[[Event], None]) -> Callable[[], None]:
+    def listen(self, namespace: str, callback: Callable[[WatchEvent], None]) -> Callable[[], None]:
         """Call back on every change from now on; the returned function ends it.
 
         Where others are at work at the same time, only changes in this namespace count.
@@ -84,10 +84,10 @@ class _Embedded:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
 
-    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Source | None | Unknown:
+    def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> SourceObject | None | Unknown:
         return self.cluster.peek(kind, namespace, name)
 
-    def listen(self, namespace: str, callback: Callable[[Event], None]) -> Callable[[], None]:
+    def listen(self, namespace: str, callback: Callable[[WatchEvent], None]) -> Callable[[], None]:
         del namespace  # all that is told counts
         return self.cluster.subscribe(callback)
 

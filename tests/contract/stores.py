@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from tests.azurite.server import KEY, Azurite, Login
 from tests.contract.gcsdouble import GcsDouble
 
-from vestibule.adapters.clouds.objectstore.azure_blob import AzureBlobs
-from vestibule.adapters.clouds.objectstore.directory import Directory
-from vestibule.adapters.clouds.objectstore.gcs import Gcs
-from vestibule.adapters.clouds.objectstore.ports import ObjectStore
-from vestibule.adapters.clouds.objectstore.s3 import S3
+from vestibule.clouds.objectstore.azure_blob import AzureBlobs
+from vestibule.clouds.objectstore.directory import Directory
+from vestibule.clouds.objectstore.gcs import Gcs
+from vestibule.clouds.objectstore.ports import ObjectStore
+from vestibule.clouds.objectstore.s3 import S3
 
 _numbers = itertools.count(1)
 

@@ -14,9 +14,9 @@ import pytest
 from tests.contract.backends import EMBEDDED, Backend
 
 from vestibule import errors
-from vestibule.adapters.cluster.ports import UNKNOWN, Event
-from vestibule.core.kinds import gvk
-from vestibule.core.mutation import facts
+from vestibule.api import gvk
+from vestibule.injection import facts
+from vestibule.kube.ports import UNKNOWN, WatchEvent
 
 Json = dict[str, Any]
 
@@ -96,7 +96,7 @@ class ClusterContract:
         found = backend.peek(gvk.NAMESPACE, "", team)
 
         # an API server labels namespaces with their name
-        assert isinstance(found, facts.Source)
+        assert isinstance(found, facts.SourceObject)
         assert (found.kind, found.namespace, found.name, found.annotations) == ("Namespace", "", team, ())
         assert backend.run(backend.cluster.get(gvk.NAMESPACE, "", team)) == found
 
@@ -113,7 +113,7 @@ class ClusterContract:
         assert found.uid == made["metadata"]["uid"] != uid
 
     def test_a_subscriber_hears_of_creation_change_and_deletion(self, backend: Backend, team: str) -> None:
-        heard: list[Event] = []
+        heard: list[WatchEvent] = []
         backend.listen(team, heard.append)
 
         backend.create(account(team, aws_inject="true"))
@@ -122,9 +122,9 @@ class ClusterContract:
 
         on, off = (facts.source(account(team, aws_inject=word)) for word in ("true", "false"))
         assert heard == [
-            Event("added", gvk.SERVICE_ACCOUNT, on),
-            Event("modified", gvk.SERVICE_ACCOUNT, off),
-            Event("deleted", gvk.SERVICE_ACCOUNT, off),
+            WatchEvent("added", gvk.SERVICE_ACCOUNT, on),
+            WatchEvent("modified", gvk.SERVICE_ACCOUNT, off),
+            WatchEvent("deleted", gvk.SERVICE_ACCOUNT, off),
         ]
 
     def test_a_subscriber_that_reads_back_sees_the_new_state(self, backend: Backend, team: str) -> None:
@@ -137,7 +137,7 @@ class ClusterContract:
         assert seen == [facts.source(account(team)), backend.absent]
 
     def test_who_unsubscribed_hears_nothing_more(self, backend: Backend, team: str) -> None:
-        heard: list[Event] = []
+        heard: list[WatchEvent] = []
         unsubscribe = backend.listen(team, heard.append)
 
         unsubscribe()
@@ -148,7 +148,7 @@ class ClusterContract:
 
     def test_what_is_written_again_unchanged_is_no_event(self, backend: Backend, team: str) -> None:
         backend.create(account(team))
-        heard: list[Event] = []
+        heard: list[WatchEvent] = []
         backend.listen(team, heard.append)
 
         backend.create(account(team))
@@ -168,7 +168,7 @@ class ClusterContract:
     ) -> None:
         thing = config_map(team, a="1") if kind is gvk.CONFIG_MAP else account(team)
         name = thing["metadata"]["name"]
-        heard: list[Event] = []
+        heard: list[WatchEvent] = []
         backend.listen(team, heard.append)
 
         backend.run(backend.cluster.apply(thing, field_manager="us"))

@@ -12,7 +12,7 @@ from tests.contract.gcsdouble import GcsDouble
 from tests.contract.stores import AzuritePlace, DirectoryPlace, GcsPlace, Place, S3Place, s3_server
 
 from vestibule import errors
-from vestibule.adapters.clouds.objectstore.ports import ABSENT, LARGEST, Content, ObjectStore
+from vestibule.clouds.objectstore.ports import ABSENT, LARGEST, Content, ObjectStore
 
 NAME = ".well-known/openid-configuration"
 KINDS = ["directory", "azure-login", "azure-key", "s3", "gcs"]

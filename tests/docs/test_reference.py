@@ -16,12 +16,12 @@ import click
 import pytest
 import yaml
 
-from vestibule.adapters import settingsfile
+from vestibule import settingsfile
+from vestibule.api.settings import schema
 from vestibule.cli import main
-from vestibule.core.kinds import config
-from vestibule.core.mutation.identity.dialects import cwii_keys
-from vestibule.core.mutation.rules import Rules
-from vestibule.core.native import admission
+from vestibule.injection.compat_rules import CompatRules
+from vestibule.injection.dialects import cwii_keys
+from vestibule.manifests import webhook_configurations
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -76,10 +76,10 @@ def test_no_annotation_key_is_invented() -> None:
 def _metric_names() -> set[str]:
     """Every string in the source that is a name of a metric of ours."""
     modules = (
-        "adapters/observe/metrics.py",
-        "adapters/observe/reconciling.py",
-        "adapters/observe/auditing.py",
-        "apps/webhook/app.py",
+        "telemetry/webhook_metrics.py",
+        "telemetry/operator_metrics.py",
+        "telemetry/audit_metrics.py",
+        "webhook/app.py",
     )
     trees = [ast.parse((ROOT / "src" / "vestibule" / module).read_text("utf-8")) for module in modules]
     return {
@@ -106,11 +106,11 @@ def test_every_metric_is_documented() -> None:
 def test_every_rule_is_documented() -> None:
     page = text("docs/strict-and-better.md")
 
-    assert [rule for rule in Rules.__struct_fields__ if f"| `{rule}` |" not in page] == []
+    assert [rule for rule in CompatRules.__struct_fields__ if f"| `{rule}` |" not in page] == []
 
 
 def test_the_guard_is_documented_as_it_is() -> None:
-    policy, _ = admission.guard(config.Settings())
+    policy, _ = webhook_configurations.guard(schema.Settings())
     rules = policy["spec"]["matchConstraints"]["resourceRules"]
     resources = [resource for rule in rules for resource in rule["resources"]]
     page = text("docs/providers/gcp.md").partition("## The guard")[2].partition("\n## ")[0]

@@ -8,7 +8,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
+from scripts import rights
+
+from vestibule import errors
+from vestibule.api.settings import schema
 
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "docs" / "security" / "threat-model.md"
@@ -77,3 +82,50 @@ def test_every_attack_names_a_test_and_what_remains_is_listed(attacker: str) -> 
     assert len(found) >= 5
     assert [tries for tries, _, shown in found if not _TEST.search(shown)] == []
     assert len(re.findall(r"can still do", section)) >= 1
+
+
+# ── the table of permissions ────────────────────────────────────────────────────────────────────────────────
+COMPANIONS: dict[str, dict[str, object]] = {
+    "install.hosted": {"hostedNamespaces": ["clusters"]},
+    "install.hostedAllNamespaces": {"hosted": True},
+}
+"""What a setting needs beside it."""
+
+
+def switches() -> Iterator[tuple[str, str, bool]]:
+    """Every switch of the settings: its section, its name and its default."""
+    for section in msgspec.structs.fields(schema.Settings):
+        if isinstance(section.type, type) and issubclass(section.type, msgspec.Struct):
+            for field in msgspec.structs.fields(section.type):
+                if field.type is bool and _granted(section.encode_name, field) is not None:
+                    yield section.encode_name, field.encode_name, bool(field.default)
+
+
+def _granted(section: str, field: msgspec.structs.FieldInfo) -> set[str] | None:
+    """The rows of the table with a switch turned; None: it cannot be set alone, and then grants nothing."""
+    name = field.encode_name
+    data = {section: {name: not field.default, **COMPANIONS.get(f"{section}.{name}", {})}}
+    try:
+        return {str(row) for row in rights.rows(data)}
+    except errors.InvalidInput:
+        return None
+
+
+@pytest.mark.parametrize(("section", "name", "default"), list(switches()), ids=str)
+def test_every_switch_that_grants_permissions_is_in_the_table(section: str, name: str, default: bool) -> None:
+    """Otherwise an administrator who sets it cannot read what it grants."""
+    data = {section: {name: not default, **COMPANIONS.get(f"{section}.{name}", {})}}
+    granted = set(rights.rows(data))
+    listed = set(rights.rows({})).union(*map(rights.rows, rights.SETTINGS.values()))
+
+    assert granted <= listed
+
+
+def test_hosted_clusters_in_all_namespaces_are_in_the_table() -> None:
+    lines = [
+        line
+        for line in (ROOT / "SECURITY.md").read_text("utf-8").splitlines()
+        if line.startswith("|") and "`install.hostedAllNamespaces`" in line
+    ]
+
+    assert any("| cluster |" in line and "secrets" in line for line in lines)

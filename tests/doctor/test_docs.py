@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from vestibule.core.doctor import clouds
+from vestibule.checks import clouds
 
 ROOT = Path(__file__).parents[2]
 AREAS = "cluster|issuer|clock|token|aws|az|gcp|webhook|pods"
@@ -14,8 +14,8 @@ AREAS = "cluster|issuer|clock|token|aws|az|gcp|webhook|pods"
 def test_ids_in_the_code_and_on_the_page_are_the_same() -> None:
     code = "\n".join(
         path.read_text("utf-8")
-        for folder in ("core", "apps")
-        for path in sorted((ROOT / "src" / "vestibule" / folder / "doctor").glob("*.py"))
+        for folder in ("checks", "diagnose/doctor")
+        for path in sorted((ROOT / "src" / "vestibule" / folder).glob("*.py"))
     )
     written = set(re.findall(rf'"((?:{AREAS})\.[a-z][a-z-]*)"', code))
     per_cloud = re.findall(r'f"\{cloud\}\.([a-z]+)"', code)

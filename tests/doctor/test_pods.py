@@ -13,15 +13,14 @@ import pytest
 
 from tests.vectors import aws_gcp, azwi, case, cwii, run
 from vestibule import errors
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.core.admission import review as reviews
-from vestibule.core.doctor import census, pods
-from vestibule.core.doctor.pods import Difference
-from vestibule.core.doctor.registration import Registration
-from vestibule.core.kinds import config
-from vestibule.core.mutation import needs, pipeline
-from vestibule.core.mutation.identity import stage
-from vestibule.core.mutation.policy import compile_policy
+from vestibule.admission import review as reviews
+from vestibule.api.settings import schema
+from vestibule.checks import pod_report, running_pods
+from vestibule.checks.running_pods import PodDrift
+from vestibule.checks.webhook_configuration import WebhookEntry
+from vestibule.injection import identity_stage, lookups, pipeline
+from vestibule.injection.policy import compile_policy
+from vestibule.kube.memory_cluster import MemoryCluster
 
 Json = dict[str, Any]
 
@@ -31,24 +30,24 @@ class Scene(NamedTuple):
 
     pod: Json
     cluster: MemoryCluster
-    settings: config.Settings
+    settings: schema.Settings
     namespace: str
 
 
-def audit(scene: Scene, pod: Json, written: Json | None = None) -> list[Difference]:
+def audit(scene: Scene, pod: Json, written: Json | None = None) -> list[PodDrift]:
     """All differences of a pod that runs."""
     policy = compile_policy(scene.settings)
     live = {**pod, "metadata": {"namespace": scene.namespace, **pod["metadata"]}}
-    request = reviews.decode(case.review(pods.as_created(live), namespace=scene.namespace)).request
+    request = reviews.decode(case.review(running_pods.as_created(live), namespace=scene.namespace)).request
     assert request.object is not None
     early = pipeline.early(request, policy)
     if early is not None:
-        return [] if early.allowed else [Difference("refused", (), early.message)]
-    facts = needs.collect(request, request.object, policy.rules, scene.cluster.peek)
+        return [] if early.allowed else [PodDrift("refused", (), early.message)]
+    facts = lookups.collect(request, request.object, policy.rules, scene.cluster.peek)
     prepared = policy.prepare(facts.annotations, policy.subject(request.object, facts))
-    verdict = stage.run(request.object, facts, policy)
+    verdict = identity_stage.run(request.object, facts, policy)
     operations = json.loads(verdict.patch) if verdict.patch else []
-    return list(pods.differences(live, verdict, operations, prepared, policy.settings, written))
+    return list(running_pods.differences(live, verdict, operations, prepared, policy.settings, written))
 
 
 def _cwii(vector: Json) -> Scene:
@@ -136,7 +135,7 @@ POD: Json = {
 
 
 def scene(**data: Any) -> Scene:
-    return Scene(POD, MemoryCluster([ACCOUNT]), config.parse(data, "test"), "team-a")
+    return Scene(POD, MemoryCluster([ACCOUNT]), schema.parse(data, "test"), "team-a")
 
 
 def served(**data: Any) -> Json:
@@ -203,7 +202,7 @@ def test_a_token_volume_of_the_authors_own_is_no_injection() -> None:
     pod = copy.deepcopy(POD)
     projected = {"sources": [{"serviceAccountToken": {"path": "token", "audience": "x"}}]}
     pod["spec"]["volumes"] = [{"name": "cwii-az-token", "projected": projected}]
-    alone = Scene(pod, MemoryCluster(), config.Settings(), "team-a")
+    alone = Scene(pod, MemoryCluster(), schema.Settings(), "team-a")
 
     assert [one.text for one in audit(alone, pod)] == [
         "has the token volume cwii-az-token, which it would not get today"
@@ -220,47 +219,47 @@ def test_the_name_that_the_api_server_draws_is_not_there_yet() -> None:
             "status": {},
         }
 
-    assert "name" not in pods.as_created(owned("ReplicaSet"))["metadata"]
-    assert pods.as_created(owned("StatefulSet"))["metadata"]["name"] == "web-x"
-    assert pods.as_created({"metadata": {"name": "a"}, "spec": {}})["metadata"] == {"name": "a"}
+    assert "name" not in running_pods.as_created(owned("ReplicaSet"))["metadata"]
+    assert running_pods.as_created(owned("StatefulSet"))["metadata"]["name"] == "web-x"
+    assert running_pods.as_created({"metadata": {"name": "a"}, "spec": {}})["metadata"] == {"name": "a"}
 
 
 def test_pods_that_are_over_are_left_alone() -> None:
     def pod(phase: str = "Running", **meta: Any) -> Json:
         return {"metadata": meta, "status": {"phase": phase}}
 
-    assert pods.alive(pod())
-    assert pods.alive(pod("Pending"))
-    assert not pods.alive(pod("Succeeded"))
-    assert not pods.alive(pod("Failed"))
-    assert not pods.alive(pod(deletionTimestamp="now"))
-    assert not pods.alive(pod(annotations={"kubernetes.io/config.mirror": "x"}))
+    assert running_pods.alive(pod())
+    assert running_pods.alive(pod("Pending"))
+    assert not running_pods.alive(pod("Succeeded"))
+    assert not running_pods.alive(pod("Failed"))
+    assert not running_pods.alive(pod(deletionTimestamp="now"))
+    assert not running_pods.alive(pod(annotations={"kubernetes.io/config.mirror": "x"}))
 
 
 def test_the_author_of_a_pod_alone_is_known_by_what_was_applied() -> None:
     applied = json.dumps({"spec": {"containers": []}})
     pod = {"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": applied}}}
 
-    assert pods.template(None, pod) == {"containers": []}
-    assert pods.template(None, {"metadata": {}}) is None
-    assert pods.template({"spec": {"template": {"spec": {"a": 1}}}}, {"metadata": {}}) == {"a": 1}
+    assert running_pods.template(None, pod) == {"containers": []}
+    assert running_pods.template(None, {"metadata": {}}) is None
+    assert running_pods.template({"spec": {"template": {"spec": {"a": 1}}}}, {"metadata": {}}) == {"a": 1}
 
 
 # ── what people are told ───────────────────────────────────────────────────────────────────────────────────
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
-MISSING = Difference("missing", ("aws",), "has no aws identity")
+MISSING = PodDrift("missing", ("aws",), "has no aws identity")
 
 
 def entry(
-    difference: Difference = MISSING,
+    difference: PodDrift = MISSING,
     owner: tuple[str, str] = ("", ""),
     created: str = "2026-01-01T00:00:00Z",
     **hook: Any,
-) -> census.Entry:
+) -> pod_report.PodEntry:
     pod = {"metadata": {"namespace": "a", "name": "p", "creationTimestamp": created}}
-    registered = Registration("vestibule", hook, "2025-12-31T00:00:00Z")
-    return census.entry(pod, difference, owner, registered, {"kubernetes.io/metadata.name": "a"}, NOW)
+    registered = WebhookEntry("vestibule", hook, "2025-12-31T00:00:00Z")
+    return pod_report.entry(pod, difference, owner, registered, {"kubernetes.io/metadata.name": "a"}, NOW)
 
 
 def test_the_reason_is_the_nearest_one() -> None:
@@ -272,9 +271,11 @@ def test_the_reason_is_the_nearest_one() -> None:
     assert "namespaceSelector of" in entry(**elsewhere).reason
     assert "objectSelector of" in entry(**labelled).reason
     assert entry(created="2025-12-30T00:00:00Z").reason.startswith("created before MutatingWebhook")
-    assert entry(Difference("stale", (), "x")).reason.startswith("annotations, settings or policies")
+    assert entry(PodDrift("stale", (), "x")).reason.startswith("annotations, settings or policies")
     assert (
-        census.entry({"metadata": {"namespace": "a", "name": "p"}}, MISSING, ("", ""), None, {}, NOW).reason
+        pod_report.entry(
+            {"metadata": {"namespace": "a", "name": "p"}}, MISSING, ("", ""), None, {}, NOW
+        ).reason
         == "no webhook is registered"
     )
 
@@ -283,7 +284,7 @@ def test_the_advice_is_a_command() -> None:
     assert entry(owner=("StatefulSet", "db")).advice == "kubectl -n a rollout restart statefulset/db"
     assert entry(owner=("Job", "j")).advice == "kubectl -n a delete pod p; its controller makes it anew"
     assert entry().advice == "kubectl -n a delete pod p and create it again"
-    assert entry(Difference("refused", (), "x")).advice == "vestibule explain tells what to mend"
+    assert entry(PodDrift("refused", (), "x")).advice == "vestibule explain tells what to mend"
     assert entry().age == 86_400
 
 
@@ -293,13 +294,15 @@ def test_pods_that_the_registration_leaves_out_count_where_annotations_alone_ask
 ) -> None:
     left_out = entry(namespaceSelector={"matchLabels": {"team": "b"}})
 
-    checks = list(census.judge(census.Tally(1, 1), [left_out], "all namespaces", whole=whole))
+    checks = list(pod_report.judge(pod_report.PodCounts(1, 1), [left_out], "all namespaces", whole=whole))
 
     assert [one.id for one in checks if one.status == "warn"] == ids
     assert [one.id for one in checks if one.status == "fail"] == []
 
 
 def test_what_could_not_be_decided_is_told() -> None:
-    checks = list(census.judge(census.Tally(2, 0, ("Pod a/p: no",)), [], "all namespaces", whole=False))
+    checks = list(
+        pod_report.judge(pod_report.PodCounts(2, 0, ("Pod a/p: no",)), [], "all namespaces", whole=False)
+    )
 
     assert [(one.id, one.status) for one in checks] == [("pods.stale", "ok"), ("pods.unread", "skipped")]

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from vestibule.core.doctor import registration, trust
-from vestibule.core.doctor.check import Check
-from vestibule.core.doctor.registration import Behind, Registration
-from vestibule.core.doctor.trust import Served
-from vestibule.core.kinds import config
-from vestibule.core.native import admission
-from vestibule.core.pki import authority
-from vestibule.core.pki.leaf import Pair
+from vestibule.api.settings import schema
+from vestibule.checks import served_certificate, webhook_configuration
+from vestibule.checks.check import Check
+from vestibule.checks.served_certificate import ServedCertificate
+from vestibule.checks.webhook_configuration import WebhookEntry, WebhookService
+from vestibule.manifests import webhook_configurations
+from vestibule.pki import certificate_authority
+from vestibule.pki.leaf import CertificatePair
 
 Json = dict[str, Any]
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
@@ -23,11 +23,11 @@ DAY = datetime.timedelta(days=1)
 HOST = "vestibule.vestibule-system.svc"
 
 
-def ours(**hook: Any) -> Registration:
+def ours(**hook: Any) -> WebhookEntry:
     """The registration as rendered, with fields laid over."""
-    rendered = admission.webhook_configuration(config.Settings())
+    rendered = webhook_configurations.webhook_configuration(schema.Settings())
     (entry,) = rendered["webhooks"]
-    return Registration("vestibule", {**entry, **hook})
+    return WebhookEntry("vestibule", {**entry, **hook})
 
 
 def bad(checks: Any) -> dict[str, str]:
@@ -35,7 +35,7 @@ def bad(checks: Any) -> dict[str, str]:
 
 
 def test_what_render_prints_is_well() -> None:
-    assert bad(registration.judge(ours(), "vestibule-system")) == {}
+    assert bad(webhook_configuration.judge(ours(), "vestibule-system")) == {}
 
 
 WRONG: dict[str, tuple[Json, dict[str, str]]] = {
@@ -66,11 +66,11 @@ WRONG: dict[str, tuple[Json, dict[str, str]]] = {
 def test_a_registration_for(sentence: str) -> None:
     hook, wanted = WRONG[sentence]
 
-    assert bad(registration.judge(ours(**hook), "vestibule-system")) == wanted
+    assert bad(webhook_configuration.judge(ours(**hook), "vestibule-system")) == wanted
 
 
 def test_the_one_that_is_ours_by_name_comes_first() -> None:
-    hook = {"name": admission.WEBHOOK_NAME}
+    hook = {"name": webhook_configurations.WEBHOOK_NAME}
     listed = [
         {"metadata": {"name": "a"}, "webhooks": [hook, {"name": "other"}]},
         {"metadata": {"name": "vestibule"}, "webhooks": [hook]},
@@ -80,24 +80,27 @@ def test_the_one_that_is_ours_by_name_comes_first() -> None:
         },
     ]
 
-    assert [one.configuration for one in registration.find(listed, "vestibule")] == ["vestibule", "a"]
-    (drop_in,) = registration.find(listed, "vestibule", "pod-identity-webhook")
+    assert [one.configuration for one in webhook_configuration.find(listed, "vestibule")] == [
+        "vestibule",
+        "a",
+    ]
+    (drop_in,) = webhook_configuration.find(listed, "vestibule", "pod-identity-webhook")
     assert drop_in.hook["name"] == "pod-identity-webhook.amazonaws.com"
 
 
 @pytest.mark.parametrize(
     ("found", "status", "words"),
     [
-        (Behind("a/b", exists=True, ready=3), "ok", "3 addresses"),
-        (Behind("a/b", exists=True, ready=1), "warn", "one address"),
-        (Behind("a/b", exists=True, ready=0, unready=2), "fail", "no address is ready, 2 are not"),
-        (Behind("a/b", exists=True, ready=0), "fail", "no address at all"),
-        (Behind("a/b", exists=False, ready=0), "fail", "does not exist"),
+        (WebhookService("a/b", exists=True, ready=3), "ok", "3 addresses"),
+        (WebhookService("a/b", exists=True, ready=1), "warn", "one address"),
+        (WebhookService("a/b", exists=True, ready=0, unready=2), "fail", "no address is ready, 2 are not"),
+        (WebhookService("a/b", exists=True, ready=0), "fail", "no address at all"),
+        (WebhookService("a/b", exists=False, ready=0), "fail", "does not exist"),
         (None, "skipped", "because"),
     ],
 )
-def test_a_service(found: Behind | None, status: str, words: str) -> None:
-    check = registration.service(ours(), found, "because")
+def test_a_service(found: WebhookService | None, status: str, words: str) -> None:
+    check = webhook_configuration.service(ours(), found, "because")
 
     assert (check.status, words in check.found) == (status, True)
 
@@ -105,26 +108,30 @@ def test_a_service(found: Behind | None, status: str, words: str) -> None:
 # ── trust ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def made(life: datetime.timedelta = 365 * DAY) -> Pair:
-    return authority.new_authority("test", now=NOW, life=life)
+def made(life: datetime.timedelta = 365 * DAY) -> CertificatePair:
+    return certificate_authority.new_authority("test", now=NOW, life=life)
 
 
-def leaf(signer: Pair, name: str = HOST, life: datetime.timedelta = 30 * DAY) -> Pair:
-    return authority.new_leaf(signer, [name], now=NOW, life=life)
+def leaf(signer: CertificatePair, name: str = HOST, life: datetime.timedelta = 30 * DAY) -> CertificatePair:
+    return certificate_authority.new_leaf(signer, [name], now=NOW, life=life)
 
 
-def trusting(*signers: Pair) -> Registration:
+def trusting(*signers: CertificatePair) -> WebhookEntry:
     text = "".join(one.certificate for one in signers)
     return ours(clientConfig={"caBundle": base64.b64encode(text.encode()).decode()})
 
 
-def judged(one: Registration, served: Served | None, now: datetime.datetime = NOW) -> dict[str, Check]:
-    checks = trust.judge(one, trust.bundle(one), served, (HOST,), now, "nobody answers")
+def judged(
+    one: WebhookEntry, served: ServedCertificate | None, now: datetime.datetime = NOW
+) -> dict[str, Check]:
+    checks = served_certificate.judge(
+        one, served_certificate.bundle(one), served, (HOST,), now, "nobody answers"
+    )
     return {check.id: check for check in checks}
 
 
-def secret(certificate: str) -> Served:
-    return Served("Secret a/b", certificate, handshake=False)
+def secret(certificate: str) -> ServedCertificate:
+    return ServedCertificate("Secret a/b", certificate, handshake=False)
 
 
 def test_what_an_authority_of_the_bundle_signed_is_trusted() -> None:
@@ -191,6 +198,6 @@ def test_bundles_that_are_none() -> None:
 def test_nothing_but_the_certificate_is_taken_out_of_a_secret() -> None:
     data = {"tls.crt": base64.b64encode(b"pem").decode(), "tls.key": "broken"}
 
-    assert trust.text(data, "tls.crt") == "pem"
-    assert trust.text(data, "tls.key") == ""
-    assert trust.text(None, "tls.crt") == ""
+    assert served_certificate.text(data, "tls.crt") == "pem"
+    assert served_certificate.text(data, "tls.key") == ""
+    assert served_certificate.text(None, "tls.crt") == ""

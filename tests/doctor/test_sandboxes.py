@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.vectors import osc
-from vestibule.core.doctor import sandboxes
-from vestibule.core.kinds import vocabulary
-from vestibule.core.mutation.sandbox import decision, laying
-from vestibule.core.mutation.sandbox.outcome import Sandbox
-from vestibule.core.mutation.sandbox.world import World
+from vestibule.api import annotation_keys
+from vestibule.checks import sandboxes
+from vestibule.injection.sandbox import decision, patch
+from vestibule.injection.sandbox.result import SandboxResult
+from vestibule.injection.sandbox.sandbox_policy import SandboxPolicy
 
 Json = dict[str, Any]
 FILE = Path(__file__).parent.parent / "vectors" / "osc.json"
@@ -25,7 +25,7 @@ CASES: list[Json] = [
 ]
 
 
-def look(pod: Json, case: Json, found: World) -> list[tuple[str, str]]:
+def look(pod: Json, case: Json, found: SandboxPolicy) -> list[tuple[str, str]]:
     namespace = case["namespace"]["metadata"]
     told = sandboxes.differences(pod, namespace["name"], namespace.get("labels") or {}, found)
     return [(one.state, one.text) for one in told]
@@ -35,9 +35,9 @@ def look(pod: Json, case: Json, found: World) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("mode", ["strict", "better"])
 def test_a_pod_that_was_served_lacks_nothing(case: Json, mode: str) -> None:
     case = {**osc._repeated(case), "mode": mode}
-    found, pod = osc.world(case), case["pod"]
+    found, pod = osc.kata_policy(case), case["pod"]
     namespace = case["namespace"]["metadata"]
-    decided: Sandbox = decision.decide(pod, namespace["name"], namespace.get("labels") or {}, found)
+    decided: SandboxResult = decision.decide(pod, namespace["name"], namespace.get("labels") or {}, found)
     told = look(pod, case, found)
     if decided.refusal is not None:
         assert [state for state, _ in told] == ["refused"]
@@ -49,7 +49,7 @@ def test_a_pod_that_was_served_lacks_nothing(case: Json, mode: str) -> None:
     )
 
     assert bool(told) == lacks
-    assert look(laying.applied(copy.deepcopy(pod), decided), case, found) == []
+    assert look(patch.applied(copy.deepcopy(pod), decided), case, found) == []
 
 
 def test_a_pod_of_an_older_policy_is_stale_and_not_missed() -> None:
@@ -60,8 +60,8 @@ def test_a_pod_of_an_older_policy_is_stale_and_not_missed() -> None:
     )
     case = {**osc._repeated(case), "mode": "better"}
     pod = copy.deepcopy(case["pod"])
-    pod["metadata"].setdefault("annotations", {})[vocabulary.SANDBOX] = "another"
+    pod["metadata"].setdefault("annotations", {})[annotation_keys.SANDBOX] = "another"
 
-    ((state, text),) = look(pod, case, osc.world(case))
+    ((state, text),) = look(pod, case, osc.kata_policy(case))
     assert state == "stale"
     assert "older" in text

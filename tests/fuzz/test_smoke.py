@@ -11,6 +11,8 @@ import pytest
 from tests.fuzz import one, run
 from tests.fuzz.targets import BROKEN
 
+pytestmark = pytest.mark.slow
+
 
 def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(

@@ -9,7 +9,7 @@ import pytest
 
 from tests.gcp.double import Double
 from tests.gcp.stage import REQUESTS
-from vestibule.core.pki import signer
+from vestibule.pki import signer
 
 
 @pytest.fixture

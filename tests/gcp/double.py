@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from tests.gcp.answers import Json, Refused
 from tests.gcp.iam import Iam
 from tests.gcp.storage import Storage
-from vestibule.adapters.clouds.gcp.endpoints import Endpoints
-from vestibule.core.pki import signer
+from vestibule.clouds.gcp.endpoints import GcpEndpoints
+from vestibule.pki import signer
 
 PROJECT, NUMBER = "my-project-1", "123456789012"
 TOKEN = "ya29.double"
@@ -70,7 +70,7 @@ class Double:
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        self.endpoints = Endpoints(self.url, self.url, self.url)
+        self.endpoints = GcpEndpoints(self.url, self.url, self.url)
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -18,7 +18,7 @@ from tests.gcp.stage import (
     ended,
     run,
 )
-from vestibule.core.pki import signer
+from vestibule.pki import signer
 
 POOL = f"principal://iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools/demo1"
 

@@ -18,12 +18,12 @@ import pytest
 from tests.gcp.answers import Json
 from tests.gcp.double import PROJECT, Double, Kind
 from vestibule import errors
-from vestibule.apps.provision import credentials_requests
-from vestibule.apps.provision.gcp import commands
-from vestibule.apps.provision.gcp.removal import Unwanted
-from vestibule.apps.provision.gcp.request import Wanted
-from vestibule.apps.provision.runner import How
-from vestibule.cli.provisioning import shown
+from vestibule.cli.provisioning import plan_format
+from vestibule.provision import credentials_requests
+from vestibule.provision.gcp import commands
+from vestibule.provision.gcp.delete_plan import DeleteInputs
+from vestibule.provision.gcp.request import GcpRequest
+from vestibule.provision.runner import RunOptions
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 HEALED: tuple[Kind, ...] = ("done, and the line cut", "throttled")
@@ -34,21 +34,21 @@ class Stage:
 
     def __init__(self, double: Double, folder: Path, requests: Path, key: Path, *, embedded: bool) -> None:
         self.double, self.out, self._key = double, folder / "out", key
-        self._how = How(
+        self._how = RunOptions(
             self.out,
-            shown.Lines(),
+            plan_format.ProgressLines(),
             parallel=1,
             verify=False,
             pause=lambda _: None,
         )
         found = credentials_requests.load(requests, "gcp").requests
-        self._wanted = Wanted("demo1", PROJECT, embedded=embedded, requests=found, where=double.endpoints)
+        self._wanted = GcpRequest("demo1", PROJECT, embedded=embedded, requests=found, where=double.endpoints)
 
     def create(self) -> None:
         commands.everything(self._wanted, self._key, self._how)
 
     def delete(self) -> None:
-        unwanted = Unwanted("demo1", PROJECT, "googleapis.com", roles=True, where=self.double.endpoints)
+        unwanted = DeleteInputs("demo1", PROJECT, "googleapis.com", roles=True, where=self.double.endpoints)
         commands.delete(unwanted, self._how)
 
     def files(self) -> Json:

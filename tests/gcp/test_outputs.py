@@ -18,9 +18,9 @@ from google.auth import identity_pool
 
 from tests.gcp.double import NUMBER, PROJECT, Double
 from tests.gcp.stage import ISSUER, MACHINES, REGISTRY, create_all, ended
-from vestibule.apps.provision.gcp import names
+from vestibule.api.credentialsrequest import CredentialsRequest
 from vestibule.cli.gcp import command
-from vestibule.core.kinds.credentials import CredentialsRequest
+from vestibule.provision.gcp import names
 
 VECTORS = {
     one["id"]: one
@@ -175,7 +175,7 @@ def test_a_dry_run_with_keys_in_the_provider_makes_no_bucket(
 
 
 def test_ccoctl_takes_its_command_line() -> None:
-    from vestibule.cli.ccoctl import command as ccoctl
+    from vestibule.cli.compat.ccoctl import command as ccoctl
 
     result = CliRunner().invoke(ccoctl, ["gcp", "create-all", "--name", "x"])
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.cli.process import run_main
 from tests.gcp.double import PROJECT, Double
 from tests.gcp.stage import PERMISSIONS, REGISTRY, REQUEST, ROLE, create_all, ended, run
 from tests.gcp.test_removal import account
@@ -34,6 +35,31 @@ def test_everything_that_is_in_the_way_is_told_at_once(
     assert "bucket demo1-oidc exists and is not known to be ours" in texts
     assert f"service account {theirs} exists and is not ours" in texts
     assert f"role {ROLE} exists as 'mine' and is not ours" in texts
+    assert (double.writes(), double.left()) == ([], before)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_account_of_somebody_else_changes_nothing_and_exits_2(
+    double: Double,
+    tmp_path: Path,
+    requests_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    account(double, "by-hand", REGISTRY, "by hand")
+    double.iam.roles[ROLE] = {"title": "mine", "includedPermissions": [], "etag": "r1"}
+    before = double.left()
+
+    code = run_main(
+        monkeypatch, "gcp", "create-all", "--name", "demo1", "--project", PROJECT,
+        "--endpoints", str(double.endpoints_file(tmp_path / "endpoints.json")),
+        "--credentials-requests-dir", str(requests_dir), "--output-dir", str(tmp_path / "out"),
+    )  # fmt: skip
+
+    reported = capsys.readouterr().err
+    assert code == 2
+    assert "exists and is not ours, want another --name" in reported
+    assert f"role {ROLE} exists as 'mine' and is not ours" in reported
     assert (double.writes(), double.left()) == ([], before)
     assert not (tmp_path / "out").exists()
 

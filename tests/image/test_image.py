@@ -22,6 +22,8 @@ from tests.rig import process
 from tests.rig.process import free_port
 from vestibule import __version__
 
+pytestmark = pytest.mark.rig
+
 EXTRAS = "webhook,operator,cluster,offline,pki"
 LOCK = ROOT / "requirements" / "runtime.txt"
 SHELLS = re.compile(r"(^|/)(sh|bash|dash|ash|zsh|ksh|busybox|toybox|env|apt|apk|dpkg|rpm|curl|wget)$")

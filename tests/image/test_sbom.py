@@ -16,6 +16,8 @@ from scripts.images import wheels
 
 from tests.image.unpacked import ROOT
 
+pytestmark = pytest.mark.rig
+
 LOCK = ROOT / "requirements" / "runtime.txt"
 Object = dict[str, Any]
 

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vestibule.cli.main import cli
-from vestibule.core.initdata import document, lint, measure
-from vestibule.core.initdata.document import InitdataError
+from vestibule.initdata import document, lint, measure
+from vestibule.initdata.document import InitdataError
 
 FILES = {
     "aa.toml": '[token_configs.kbs]\nurl = "http://kbs.trustee.svc:8080"\n',
@@ -151,12 +151,12 @@ def test_build_show_digest_and_verify_agree(directory: Path, tmp_path: Path) -> 
 
 def test_a_bad_directory_is_told_whole(tmp_path: Path) -> None:
     from vestibule import errors
-    from vestibule.apps.initdata import files
+    from vestibule.diagnose import initdata_files
 
     (tmp_path / "a.toml").write_bytes(b"\xff")
     (tmp_path / "b.toml").write_bytes(b"\xfe")
 
     with pytest.raises(errors.InvalidInput) as caught:
-        files.directory(tmp_path, "sha256")
+        initdata_files.directory(tmp_path, "sha256")
 
     assert len(caught.value.problems) == 2

@@ -196,6 +196,7 @@ metadata: {name: teams}
 spec:
   match:
     namespaces: ["Team A"]
+  limits: {clouds: []}
 """,
     )
 

@@ -14,8 +14,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from tests.migrate import charts
-from vestibule.adapters import settingsfile
-from vestibule.cli import standin
+from vestibule import settingsfile
+from vestibule.cli.compat import upstream_webhooks
 from vestibule.cli.main import cli
 
 Json = dict[str, Any]
@@ -68,7 +68,7 @@ def test_the_command_line_that_is_printed_can_be_typed(tmp_path: Path) -> None:
     report = migrate(tmp_path, charts.azure())
     (found,) = report["installations"]
 
-    program, rest = standin._program(found["command"][2:])
+    program, rest = upstream_webhooks._program(found["command"][2:])
 
     assert program == "azwi"
     assert "--metrics-addr=:8095" in rest
@@ -356,7 +356,7 @@ def test_nothing_to_say_is_said(tmp_path: Path) -> None:
 
     assert result.exit_code == 0
     assert result.stdout.startswith("no other identity webhook is installed here")
-    assert "nothing here asks for a cloud identity" in result.stdout
+    assert "no workload asks for a cloud identity" in result.stdout
 
 
 def test_keys_on_workloads_alone_count_too(tmp_path: Path) -> None:

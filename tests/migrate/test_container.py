@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from vestibule.core.migrate import container, flags
-from vestibule.core.migrate.container import Started
+from vestibule.diagnose.migrate import container, flags
+from vestibule.diagnose.migrate.container import ContainerCommand
 
 MAPS = {"config": {"A": "1", "REGION": "r"}}
 
 
-def started(**fields: Any) -> Started:
+def started(**fields: Any) -> ContainerCommand:
     return container.started(fields, MAPS.get)
 
 

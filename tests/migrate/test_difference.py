@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from vestibule.core.admission.verdict import Finding
-from vestibule.core.migrate import difference
-from vestibule.core.migrate.difference import Change, Outcome
+from vestibule.admission.verdict import Finding
+from vestibule.diagnose.migrate import pod_diff
+from vestibule.diagnose.migrate.pod_diff import PodChange, PodOutcome
 
 Json = dict[str, Any]
 POD: Json = {
@@ -35,10 +35,10 @@ POD: Json = {
 }
 
 
-def changed(change: Any) -> list[Change]:
+def changed(change: Any) -> list[PodChange]:
     after = copy.deepcopy(POD)
     change(after["spec"], after["metadata"])
-    return difference.changes(Outcome(POD), Outcome(after))
+    return pod_diff.changes(PodOutcome(POD), PodOutcome(after))
 
 
 def _set(path: str, value: Any) -> Any:
@@ -58,48 +58,54 @@ def _set(path: str, value: Any) -> Any:
 
 
 APP = "spec.containers.0"
-CASES: dict[str, tuple[Any, Change]] = {
+CASES: dict[str, tuple[Any, PodChange]] = {
     "a variable more": (
         _set(f"{APP}.env.1", {"name": "B", "value": "2"}),
-        Change("variable", "container: variable B added"),
+        PodChange("variable", "container: variable B added"),
     ),
     "a variable with another value": (
         _set(f"{APP}.env.0.value", "2"),
-        Change("variable", "container: variable A: '2', not '1'"),
+        PodChange("variable", "container: variable A: '2', not '1'"),
     ),
-    "a variable less": (_set(f"{APP}.env", []), Change("variable", "container: variable A no longer added")),
+    "a variable less": (
+        _set(f"{APP}.env", []),
+        PodChange("variable", "container: variable A no longer added"),
+    ),
     "an init container's variable": (
         _set("spec.initContainers.0.env", [{"name": "B", "value": "2"}]),
-        Change("variable", "init container: variable B added"),
+        PodChange("variable", "init container: variable B added"),
     ),
     "a mount less": (
         _set(f"{APP}.volumeMounts", None),
-        Change("mount", "container: mount /t no longer added"),
+        PodChange("mount", "container: mount /t no longer added"),
     ),
     "another volume at the path": (
         _set(f"{APP}.volumeMounts.0.name", "u"),
-        Change("mount", "container: mount /t shows another volume"),
+        PodChange("mount", "container: mount /t shows another volume"),
     ),
     "a volume more": (
         _set("spec.volumes.1", {"name": "u", "emptyDir": {}}),
-        Change("volume", "volume u added"),
+        PodChange("volume", "volume u added"),
     ),
     "another audience": (
         _set("spec.volumes.0.projected.sources.0.serviceAccountToken.audience", "y"),
-        Change("volume", "volume t: projected.sources[0].serviceAccountToken.audience is 'y', not 'x'"),
+        PodChange("volume", "volume t: projected.sources[0].serviceAccountToken.audience is 'y', not 'x'"),
     ),
     "a source more": (
         _set("spec.volumes.0.projected.sources.1", {"configMap": {"name": "c"}}),
-        Change("volume", "volume t: projected.sources has 2 entries, not 1"),
+        PodChange("volume", "volume t: projected.sources has 2 entries, not 1"),
     ),
     "a container more": (
         _set("spec.initContainers.0", {"name": "setup", "image": "s"}),
-        Change("container", "init container setup added"),
+        PodChange("container", "init container setup added"),
     ),
-    "another image": (_set(f"{APP}.image", "b"), Change("container", "container app: image differ")),
-    "a label": (_set("metadata.labels", {"l": "1"}), Change("mark", "label l added")),
-    "an annotation less": (_set("metadata.annotations", {}), Change("mark", "annotation a no longer added")),
-    "another field": (_set("spec.hostNetwork", True), Change("field", "spec.hostNetwork differs")),
+    "another image": (_set(f"{APP}.image", "b"), PodChange("container", "container app: image differ")),
+    "a label": (_set("metadata.labels", {"l": "1"}), PodChange("mark", "label l added")),
+    "an annotation less": (
+        _set("metadata.annotations", {}),
+        PodChange("mark", "annotation a no longer added"),
+    ),
+    "another field": (_set("spec.hostNetwork", True), PodChange("field", "spec.hostNetwork differs")),
 }
 
 
@@ -124,19 +130,21 @@ def test_names_that_every_pod_has_of_its_own_are_one_name() -> None:
 
 def test_refusals_and_warnings_name_no_object() -> None:
     told = Finding("warn", "ServiceAccount a/b: x is 'y'", "ServiceAccount a/b")
-    refused = Outcome(POD, False, "ServiceAccount a/b: x is 'y', want z")
+    refused = PodOutcome(POD, False, "ServiceAccount a/b: x is 'y', want z")
 
-    assert difference.changes(Outcome(POD), refused) == [Change("refused", "x is 'y', want z")]
-    assert difference.changes(refused, Outcome(POD))[0].kind == "admitted"
-    assert difference.changes(Outcome(POD), Outcome(POD, findings=(told,))) == [Change("warning", "x is 'y'")]
-    assert difference.changes(Outcome(POD, findings=(told,)), Outcome(POD, findings=(told,))) == []
+    assert pod_diff.changes(PodOutcome(POD), refused) == [PodChange("refused", "x is 'y', want z")]
+    assert pod_diff.changes(refused, PodOutcome(POD))[0].kind == "admitted"
+    assert pod_diff.changes(PodOutcome(POD), PodOutcome(POD, findings=(told,))) == [
+        PodChange("warning", "x is 'y'")
+    ]
+    assert pod_diff.changes(PodOutcome(POD, findings=(told,)), PodOutcome(POD, findings=(told,))) == []
 
 
 def test_what_many_have_is_one_line_the_gravest_first() -> None:
-    warning, refusal = Change("warning", "w"), Change("refused", "r")
+    warning, refusal = PodChange("warning", "w"), PodChange("refused", "r")
     found = [("one", [warning]), ("two", [warning, refusal]), ("three", [warning])]
 
-    groups = difference.grouped(found, 2)
+    groups = pod_diff.grouped(found, 2)
 
     assert [(one.kind, one.number, one.examples) for one in groups] == [
         ("refused", 1, ("two",)),

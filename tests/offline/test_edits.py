@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.offline.scene import document
 
-from vestibule.adapters.cluster import yamltext
-from vestibule.apps.offline import documents
-from vestibule.core.admission import apply, pointer
+from vestibule.admission import apply, pointer
+from vestibule.diagnose.offline import manifest_files
+from vestibule.yamledit import yaml_documents
 
 ENV = {"name": "A", "value": "1"}
 
@@ -121,7 +121,7 @@ CASES: dict[str, tuple[str, str, Any, str]] = {
 def test_add(case: str) -> None:
     text, path, value, expected = CASES[case]
 
-    result = documents.patched(document(text), [{"op": "add", "path": path, "value": value}])
+    result = manifest_files.patched(document(text), [{"op": "add", "path": path, "value": value}])
 
     assert expected == result.text
     assert document(result.text).value == result.value
@@ -130,7 +130,7 @@ def test_add(case: str) -> None:
 def test_a_patch_without_effect_leaves_the_document_alone() -> None:
     before = document("a: {b: 1}  # as it is\n")
 
-    assert documents.patched(before, [{"op": "add", "path": "/a/b", "value": 1}]) is before
+    assert manifest_files.patched(before, [{"op": "add", "path": "/a/b", "value": 1}]) is before
 
 
 JSON_CASES = {
@@ -148,7 +148,7 @@ JSON_CASES = {
 def test_json_stays_json_in_its_own_layout(case: str) -> None:
     text, expected = JSON_CASES[case]
 
-    result = documents.patched(document(text, "x.json"), [{"op": "add", "path": "/a/-", "value": 2}])
+    result = manifest_files.patched(document(text, "x.json"), [{"op": "add", "path": "/a/-", "value": 2}])
 
     assert expected == result.text
 
@@ -205,6 +205,7 @@ def commented(draw: st.DrawFn, value: Any) -> str:
     return "\n".join(lines) + draw(st.sampled_from(["", "\n", "\n\n# end\n"]))
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_the_text_after_means_what_the_patch_says_and_comments_survive(data: st.DataObject) -> None:
@@ -220,7 +221,7 @@ def test_the_text_after_means_what_the_patch_says_and_comments_survive(data: st.
         apply.patch(current, [copy.deepcopy(operation)])
         operations.append(operation)
 
-    after = documents.patched(before, operations)
+    after = manifest_files.patched(before, operations)
 
     assert before.value == value
     assert current == after.value == document(after.text).value
@@ -259,7 +260,7 @@ def test_our_reader_agrees_with_what_pyyaml_writes(value: Any) -> None:
 def test_pieces_joined_are_the_file(lines: list[str]) -> None:
     text = "".join(lines)
 
-    assert "".join(yamltext.pieces(text)) == text
+    assert "".join(yaml_documents.pieces(text)) == text
 
 
 def test_a_key_is_removed_with_its_comment_and_nothing_else() -> None:
@@ -269,6 +270,6 @@ def test_a_key_is_removed_with_its_comment_and_nothing_else() -> None:
     )
     paths = ("/spec/resources", "/spec/containers/0/resources")
 
-    result = documents.patched(document(text), [{"op": "remove", "path": path} for path in paths])
+    result = manifest_files.patched(document(text), [{"op": "remove", "path": path} for path in paths])
 
     assert result.text == "spec:\n\n  # theirs\n  containers:\n    - name: a\n      image: b # kept\n"

@@ -7,10 +7,10 @@ from typing import Any
 
 from tests.offline.scene import AWS, injected, piped
 
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.apps.offline import beside, explain, inject
-from vestibule.apps.offline.explain import Added, Explanation
-from vestibule.core.kinds import config
+from vestibule.api.settings import schema
+from vestibule.diagnose.offline import explain, inject, policy_loader
+from vestibule.diagnose.offline.explain import AddedPart, Explanation
+from vestibule.kube.memory_cluster import MemoryCluster
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ def pod(annotations: dict[str, str], **spec: Any) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
 
 
-def explained(text: str, *objects: dict[str, Any], settings: config.Settings | None = None) -> Explanation:
+def explained(text: str, *objects: dict[str, Any], settings: schema.Settings | None = None) -> Explanation:
     (one,) = explain.explain(injected(text, MemoryCluster(objects), settings))
     return one
 
@@ -46,14 +46,14 @@ def test_everything_in_the_patch_is_listed() -> None:
 
     path = "/var/run/secrets/cwii.dev/aws"
     assert [
-        Added("annotation", "cwii.dev/injected", ""),
-        Added("container main env", "AWS_ROLE_ARN", "aws"),
-        Added("container main env", "AWS_WEB_IDENTITY_TOKEN_FILE", "aws"),
-        Added("container main mount", path, "aws"),
-        Added("init container setup env", "AWS_ROLE_ARN", "aws"),
-        Added("init container setup env", "AWS_WEB_IDENTITY_TOKEN_FILE", "aws"),
-        Added("init container setup mount", path, "aws"),
-        Added("volume", "cwii-aws-token", "aws"),
+        AddedPart("annotation", "cwii.dev/injected", ""),
+        AddedPart("container main env", "AWS_ROLE_ARN", "aws"),
+        AddedPart("container main env", "AWS_WEB_IDENTITY_TOKEN_FILE", "aws"),
+        AddedPart("container main mount", path, "aws"),
+        AddedPart("init container setup env", "AWS_ROLE_ARN", "aws"),
+        AddedPart("init container setup env", "AWS_WEB_IDENTITY_TOKEN_FILE", "aws"),
+        AddedPart("init container setup mount", path, "aws"),
+        AddedPart("volume", "cwii-aws-token", "aws"),
     ] == sorted(one.added)
 
 
@@ -61,12 +61,12 @@ def test_containers_are_named_right_although_others_were_put_in_front() -> None:
     inits = [{"name": "setup", "image": "i"}]
     asked = {**AWS, "cwii.dev/aws-verify": "true"}
 
-    modes: tuple[config.Mode, ...] = ("better", "strict")
+    modes: tuple[schema.Mode, ...] = ("better", "strict")
     for mode in modes:
-        one = explained(pod(asked, initContainers=inits), settings=config.Settings(mode=mode))
+        one = explained(pod(asked, initContainers=inits), settings=schema.Settings(mode=mode))
         homes = {thing.where.removesuffix(" env") for thing in one.added if thing.where.endswith(" env")}
 
-        assert Added("init container", "cwii-aws-verify", "aws") in one.added
+        assert AddedPart("init container", "cwii-aws-verify", "aws") in one.added
         assert homes <= {"container main", "init container setup"}
 
 
@@ -80,7 +80,7 @@ def test_what_is_missing_comes_with_advice() -> None:
 
 
 def test_a_refusal_carries_what_the_author_reads() -> None:
-    one = explained(pod({"cwii.dev/aws-inject": "true"}), settings=config.Settings(required=True))
+    one = explained(pod({"cwii.dev/aws-inject": "true"}), settings=schema.Settings(required=True))
 
     assert one.outcome == "deny"
     assert "cwii.dev/aws-role-arn is set nowhere" in one.message
@@ -120,12 +120,14 @@ def rules(**mutate: Any) -> Json:
     }
 
 
-def sandboxed(text: str, *objects: Json, mode: config.Mode = "better") -> Explanation:
+def sandboxed(text: str, *objects: Json, mode: schema.Mode = "better") -> Explanation:
     """A pod of a chosen namespace, with what these objects say about its sandbox."""
     labels = {"sandboxed": "true"}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a", "labels": labels}}
     cluster, files = MemoryCluster([namespace, *objects]), piped(text)
-    policy = beside.policy(config.parse({"sandbox": {"enabled": True}, "mode": mode}, "test"), cluster, files)
+    policy = policy_loader.policy(
+        schema.parse({"sandbox": {"enabled": True}, "mode": mode}, "test"), cluster, files
+    )
     (one,) = explain.explain(inject.run(files, cluster, policy))
     return one
 
@@ -154,10 +156,10 @@ def test_each_value_of_a_sandbox_names_its_kataconfig_or_rule() -> None:
         "label trust": ("none", "rule", RULE),
     }
     assert {
-        Added("field", "spec.runtimeClassName", "", CONFIG),
-        Added("annotation", "a.example/y", "", RULE),
-        Added("annotation", f"{KATA}default_vcpus", "", CONFIG),
-        Added("label", "trust", "", RULE),
+        AddedPart("field", "spec.runtimeClassName", "", CONFIG),
+        AddedPart("annotation", "a.example/y", "", RULE),
+        AddedPart("annotation", f"{KATA}default_vcpus", "", CONFIG),
+        AddedPart("label", "trust", "", RULE),
     } <= set(one.added)
 
 
@@ -195,7 +197,7 @@ def test_sizes_come_from_the_pod_and_what_its_containers_lose_from_the_kataconfi
         resources={"limits": {"cpu": "4"}},
     )
 
-    modes: tuple[config.Mode, ...] = ("better", "strict")
+    modes: tuple[schema.Mode, ...] = ("better", "strict")
     for mode, way in zip(modes, ("Zero", "Strip"), strict=True):
         one = sandboxed(text, kata_config({}, enablePeerPods=True), mode=mode)
         found = origins(one)
@@ -203,8 +205,8 @@ def test_sizes_come_from_the_pod_and_what_its_containers_lose_from_the_kataconfi
         size = ("4", "pod", "Pod team-a/p, resources of its containers")
         assert found[f"{KATA}default_vcpus"] == size
         assert found["resources"] == (way, "kataconfig", CONFIG)
-        assert Added("field", "container main.resources", "", CONFIG) in one.added
-        assert Added("field", "spec.resources", "", CONFIG) in one.added
+        assert AddedPart("field", "container main.resources", "", CONFIG) in one.added
+        assert AddedPart("field", "spec.resources", "", CONFIG) in one.added
 
 
 def test_identity_and_sandbox_stand_beside_each_other() -> None:
@@ -213,7 +215,7 @@ def test_identity_and_sandbox_stand_beside_each_other() -> None:
 
     assert found["cwii.dev/aws-role-arn"] == (AWS["cwii.dev/aws-role-arn"], "pod", "Pod team-a/p")
     assert found[f"{KATA}default_vcpus"][2] == CONFIG
-    assert Added("container main env", "AWS_ROLE_ARN", "aws") in one.added
+    assert AddedPart("container main env", "AWS_ROLE_ARN", "aws") in one.added
 
 
 def test_the_json_form_of_a_sandbox_names_its_objects() -> None:

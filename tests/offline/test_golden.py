@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from tests.offline.scene import injected_text
 
-from vestibule.adapters.cluster import yamltext
+from vestibule.yamledit import yaml_documents
 
 GOLDEN = Path(__file__).parent / "golden"
-INPUTS = sorted(path for path in GOLDEN.iterdir() if path.suffix in yamltext.SUFFIXES)
+INPUTS = sorted(path for path in GOLDEN.iterdir() if path.suffix in yaml_documents.SUFFIXES)
 
 
 @pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)

@@ -11,12 +11,12 @@ import pytest
 from tests.offline.scene import AWS, document, injected, injected_text, piped
 
 from vestibule import errors
-from vestibule.adapters.cluster.manifests import DirectoryCluster
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.apps.offline import documents, inject, outputs
-from vestibule.core.admission import apply
-from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import compile_policy
+from vestibule.admission import apply
+from vestibule.api.settings import schema
+from vestibule.diagnose.offline import inject, manifest_files, outputs
+from vestibule.injection.policy import compile_policy
+from vestibule.kube.manifest_directory import DirectoryCluster
+from vestibule.kube.memory_cluster import MemoryCluster
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -66,7 +66,7 @@ def test_a_service_account_in_the_cluster_counts(tmp_path: Path) -> None:
     cluster = DirectoryCluster(tmp_path)
     cluster.load()
 
-    found = inject.run(piped(DEPLOYMENT), cluster, compile_policy(config.Settings()))
+    found = inject.run(piped(DEPLOYMENT), cluster, compile_policy(schema.Settings()))
 
     assert found.results[0].verdict.outcome == "inject"
 
@@ -80,10 +80,10 @@ def test_what_is_in_the_input_wins_over_the_cluster() -> None:
 
 
 @pytest.mark.parametrize("mode", ["better", "strict"])
-def test_a_deployment_in_the_input_is_the_owner_level(mode: config.Mode) -> None:
+def test_a_deployment_in_the_input_is_the_owner_level(mode: schema.Mode) -> None:
     text = DEPLOYMENT.replace("spec:\n  template", f"  annotations: {json.dumps(AWS)}\nspec:\n  template", 1)
 
-    result = injected(text, settings=config.Settings(mode=mode)).results[0]
+    result = injected(text, settings=schema.Settings(mode=mode)).results[0]
 
     assert {"Deployment team-a/web"} == {v.object for v in result.verdict.values if v.level != "default"}
 
@@ -111,7 +111,7 @@ def test_in_strict_mode_a_read_that_fails_refuses_the_pod() -> None:
     cluster = MemoryCluster()
     cluster.fault("GET", "serviceaccounts", "app", 500)
 
-    assert injected(DEPLOYMENT, cluster, config.Settings(mode="strict")).refused
+    assert injected(DEPLOYMENT, cluster, schema.Settings(mode="strict")).refused
 
 
 def test_a_pod_that_is_malformed_is_told_with_its_place() -> None:
@@ -134,7 +134,7 @@ def test_unreadable_sources_are_told_all_at_once(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("a: [")
 
     with pytest.raises(errors.InvalidInput) as raised:
-        documents.read([str(tmp_path / "nowhere"), str(tmp_path), "-"], io.BytesIO(b"\xff"))
+        manifest_files.read([str(tmp_path / "nowhere"), str(tmp_path), "-"], io.BytesIO(b"\xff"))
 
     assert [
         (f"{tmp_path}/nowhere", "cannot be read (No such file or directory), want a readable file"),
@@ -150,9 +150,9 @@ def test_files_and_folders_are_joined_to_one_stream(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("# a\na: 1")
     (tmp_path / "b.yaml").write_text("# b\n---\nb: 1\n")
     (tmp_path / "c.json").write_text('{"c": 1}')
-    files = documents.read([str(tmp_path)], io.BytesIO())
+    files = manifest_files.read([str(tmp_path)], io.BytesIO())
 
-    found = inject.run(files, None, compile_policy(config.Settings()))
+    found = inject.run(files, None, compile_policy(schema.Settings()))
 
     assert outputs.as_stream(found) == '# a\na: 1\n# b\n---\nb: 1\n---\n{"c": 1}\n'
     assert json.loads(outputs.as_json(found))["items"] == [{"a": 1}, {"b": 1}, {"c": 1}]
@@ -198,7 +198,7 @@ GCP = {
 
 def test_config_maps_that_the_webhook_would_write_come_with_the_stream_once() -> None:
     text = f"{DEPLOYMENT}---\n{ACCOUNT.replace(json.dumps(AWS), json.dumps(GCP))}"
-    settings = config.Settings(mode="strict")
+    settings = schema.Settings(mode="strict")
 
     first = injected(text, settings=settings)
     second = injected(outputs.as_stream(first), settings=settings)

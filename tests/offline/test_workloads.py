@@ -9,12 +9,12 @@ import pytest
 from tests.offline.scene import document
 
 from vestibule import errors
-from vestibule.adapters.cluster import yamltext
-from vestibule.apps.offline import workloads
-from vestibule.apps.offline.workloads import Template
-from vestibule.core.kinds import gvk
-from vestibule.core.kinds.gvk import Kind
-from vestibule.core.mutation import facts
+from vestibule.api import gvk
+from vestibule.api.gvk import Kind
+from vestibule.diagnose.offline import workloads
+from vestibule.diagnose.offline.workloads import PodTemplate
+from vestibule.injection import facts
+from vestibule.yamledit import yaml_documents
 
 SPEC = {"containers": [{"name": "main", "image": "example.com/app:1"}]}
 
@@ -32,12 +32,12 @@ def workload(kind: Kind, **template_meta: Any) -> dict[str, Any]:
     return {**obj, "spec": {"template": template}}
 
 
-def only(obj: Any, **more: Any) -> Template:
+def only(obj: Any, **more: Any) -> PodTemplate:
     (found,) = workloads.templates(document(json.dumps(obj), "x.json"), **more)
     return found
 
 
-def chain(template: Template) -> list[str]:
+def chain(template: PodTemplate) -> list[str]:
     """Kinds from the pod upwards by controller reference, uids compared on the way."""
     owners = {obj["metadata"]["uid"]: obj for obj in template.companions}
     kinds, references = ["Pod"], facts.owner_refs(template.pod["metadata"].get("ownerReferences"))
@@ -137,7 +137,7 @@ def test_items_of_lists_are_found_where_they_stand() -> None:
     ["", "# nothing\n", "just text\n", "- a\n- b\n", "a: 1\n", "kind: 7\n", "apiVersion: x/v1\nkind: Job\n"],
 )
 def test_what_is_no_workload_passes(text: str) -> None:
-    found, problems = yamltext.documents("x.yaml", text)
+    found, problems = yaml_documents.documents("x.yaml", text)
 
     assert problems == []
     assert [template for one in found for template in workloads.templates(one)] == []

@@ -8,8 +8,8 @@ import signal
 import sys
 from pathlib import Path
 
-from vestibule.adapters.clouds.objectstore.directory import Directory
-from vestibule.apps.provision import rotation
+from vestibule.clouds.objectstore.directory import Directory
+from vestibule.provision import rotation
 
 ISSUER = "https://id.example.com"
 
@@ -23,7 +23,7 @@ def main(site: str, folder: str, now: str, switched: str, fatal: str) -> None:
         flush(file)
 
     os.fsync = fsync  # type: ignore[assignment]
-    setup = rotation.Setup(
+    setup = rotation.RotationSetup(
         Directory(Path(site)), "dir:site", ISSUER, Path(folder), clock=lambda: float(now), bits=2048
     )
     progress = rotation.advance(setup, switched=switched == "yes")

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import NameOID
 
 from tests.doctor.issuer import rsa_key
-from vestibule.adapters.clouds.objectstore.ports import Content, ObjectStore, Stored
-from vestibule.core.oidc import keys
-from vestibule.core.oidc.keys import PublicKey
+from vestibule.clouds.objectstore.ports import Content, ObjectStore, StoredObject
+from vestibule.oidc import keys
+from vestibule.oidc.keys import PublicKey
 
 PEM = serialization.Encoding.PEM
 SPKI, PKCS1 = serialization.PublicFormat.SubjectPublicKeyInfo, serialization.PublicFormat.PKCS1
@@ -92,7 +92,7 @@ class Watched:
     def served(self) -> bool:
         return self.inner.served
 
-    def read(self, name: str) -> Stored | None:
+    def read(self, name: str) -> StoredObject | None:
         self._before("read", name)
         return self.inner.read(name)
 

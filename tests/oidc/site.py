@@ -11,8 +11,8 @@ from typing import NamedTuple, Self
 
 from tests.doctor.issuer import serving
 from tests.serving.authority import Authority
-from vestibule.adapters.clouds import publication
-from vestibule.adapters.clouds.objectstore.ports import ObjectStore
+from vestibule.clouds import publisher
+from vestibule.clouds.objectstore.ports import ObjectStore
 
 
 class Answer(NamedTuple):
@@ -54,8 +54,8 @@ class Site:
         self.url = f"https://127.0.0.1:{self._server.server_address[1]}"
 
     @property
-    def fetch(self) -> publication.Fetch:
-        return publication.fetching(self._authority.trusting())
+    def fetch(self) -> publisher.Fetch:
+        return publisher.fetching(self._authority.trusting())
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -22,10 +22,10 @@ from tests.oidc.test_documents import AZURE, ISSUER
 from tests.oidc.test_keys import KID, VECTOR
 from tests.serving.authority import Authority
 from vestibule import errors
-from vestibule.adapters.clouds.objectstore import targets
-from vestibule.adapters.clouds.objectstore.directory import Directory
-from vestibule.adapters.clouds.objectstore.targets import Target
-from vestibule.core.oidc import documents
+from vestibule.clouds.objectstore import destinations
+from vestibule.clouds.objectstore.destinations import Destination
+from vestibule.clouds.objectstore.directory import Directory
+from vestibule.oidc import documents
 
 
 class Done(subprocess.CompletedProcess[bytes]):
@@ -250,6 +250,7 @@ def test_publish_to_azure_with_no_login_and_a_key_and_then_check(folder: Path, a
     assert KEY not in done.said + good.said + bad.said
 
 
+@pytest.mark.slow
 def test_publish_to_s3_and_google(folder: Path, moto: str) -> None:
     place = S3Place(moto)
     environ = {
@@ -280,23 +281,23 @@ def test_a_bucket_that_does_not_exist_is_told(folder: Path, moto: str) -> None:
 
 
 TARGETS = {
-    "dir:./site": Target("dir", "./site"),
-    "azblob:acc1/oidc": Target("azblob", "https://acc1.blob.core.windows.net", "oidc"),
-    "azblob:acc1/$web/a/b/": Target("azblob", "https://acc1.blob.core.windows.net", "$web", "a/b"),
-    "azblob:https://acc1.blob.core.usgovcloudapi.net/oidc/a": Target(
+    "dir:./site": Destination("dir", "./site"),
+    "azblob:acc1/oidc": Destination("azblob", "https://acc1.blob.core.windows.net", "oidc"),
+    "azblob:acc1/$web/a/b/": Destination("azblob", "https://acc1.blob.core.windows.net", "$web", "a/b"),
+    "azblob:https://acc1.blob.core.usgovcloudapi.net/oidc/a": Destination(
         "azblob", "https://acc1.blob.core.usgovcloudapi.net", "oidc", "a"
     ),
-    "azblob:https://127.0.0.1:10000/devstoreaccount1/oidc": Target(
+    "azblob:https://127.0.0.1:10000/devstoreaccount1/oidc": Destination(
         "azblob", "https://127.0.0.1:10000/devstoreaccount1", "oidc"
     ),
-    "s3://my-bucket": Target("s3", "my-bucket"),
-    "gs://my-bucket/a": Target("gs", "my-bucket", "", "a"),
+    "s3://my-bucket": Destination("s3", "my-bucket"),
+    "gs://my-bucket/a": Destination("gs", "my-bucket", "", "a"),
 }
 
 
 @pytest.mark.parametrize("text", TARGETS)
 def test_targets(text: str) -> None:
-    assert targets.parse(text) == TARGETS[text]
+    assert destinations.parse(text) == TARGETS[text]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +311,7 @@ def test_targets(text: str) -> None:
 )  # fmt: skip
 def test_what_is_no_target_is_refused(text: str) -> None:
     with pytest.raises(errors.InvalidInput, match="want"):
-        targets.parse(text)
+        destinations.parse(text)
 
 
 # ── check ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -347,6 +348,7 @@ def test_check_for_people(folder: Path, authority: Authority) -> None:
 # ── rotate ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_rotate_in_calls(folder: Path) -> None:
     publish(folder, "dir:site", "--public-key", "0.pem")
     words = ["oidc", "rotate", "--to", "dir:site", "--issuer", ISSUER, "--output-dir", "r", "--settle", "0s"]

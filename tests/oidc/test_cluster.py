@@ -20,14 +20,16 @@ from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
 from vestibule import errors
-from vestibule.adapters.clouds import publication
-from vestibule.adapters.clouds.objectstore.azure_blob import AzureBlobs
-from vestibule.adapters.clouds.objectstore.ports import Content
-from vestibule.adapters.cluster import kubeconfig
-from vestibule.apps.provision import cluster, keypair, rotation
-from vestibule.apps.provision.cluster import Account
-from vestibule.core.oidc import documents
-from vestibule.core.oidc import rotation as stages
+from vestibule.clouds import publisher
+from vestibule.clouds.objectstore.azure_blob import AzureBlobs
+from vestibule.clouds.objectstore.ports import Content
+from vestibule.kube import kubeconfig
+from vestibule.oidc import documents
+from vestibule.oidc import rotation as stages
+from vestibule.provision import cluster_keys, keypair, rotation
+from vestibule.provision.cluster_keys import TokenAccount
+
+pytestmark = pytest.mark.slow
 
 JWKS = "openid/v1/jwks"
 
@@ -41,8 +43,8 @@ class Scene(NamedTuple):
     keys: Path
 
     @property
-    def fetch(self) -> publication.Fetch:
-        return publication.fetching(ssl.create_default_context(cafile=self.bundle))
+    def fetch(self) -> publisher.Fetch:
+        return publisher.fetching(ssl.create_default_context(cafile=self.bundle))
 
     def run(self, *words: str) -> tuple[int, Any, str]:
         """A command with the trust and the key that the blob server needs."""
@@ -145,7 +147,7 @@ def test_what_we_publish_verifies_what_the_cluster_signs(scene: Scene) -> None:
     # the same from the cluster itself: nothing is left to write, and the document is the same but for layout
     code, again, _ = scene.run("publish", "--to", scene.target, "--kubeconfig", str(scene.plane.kubeconfig()))
     assert (code, [one["action"] for one in again["documents"]]) == (0, ["keep", "keep"])
-    own = cluster.documents(_access(scene))
+    own = cluster_keys.documents(_access(scene))
     ours = json.loads(documents.key_set(own.keys))["keys"]
     theirs = json.loads(scene.plane.admin.raw("GET", "/openid/v1/jwks", headers={"Accept": "*/*"}).body)[
         "keys"
@@ -170,36 +172,38 @@ def test_who_may_not_look_is_told_so(scene: Scene) -> None:
     stranger = _access(scene, "nobody")
 
     with pytest.raises(errors.Forbidden, match="system:service-account-issuer-discovery"):
-        cluster.documents(stranger)
+        cluster_keys.documents(stranger)
     with pytest.raises(errors.Forbidden, match="ServiceAccount default/default: we may not ask"):
-        cluster.signed(stranger, Account("default", "default"))
+        cluster_keys.signed(stranger, TokenAccount("default", "default"))
     with pytest.raises(errors.NotFound, match="ServiceAccount default/nobody: there is no such"):
-        cluster.signed(_access(scene), Account("default", "nobody"))
+        cluster_keys.signed(_access(scene), TokenAccount("default", "nobody"))
 
 
 @pytest.mark.slow
 def test_a_rotation_on_a_real_cluster(scene: Scene) -> None:
     first, second = scene.keys / "first", scene.keys / "second"
     clock = Clock()
-    setup = rotation.Setup(
+    setup = rotation.RotationSetup(
         scene.store,
         scene.target,
         scene.issuer,
         second,
         bits=2048,
         access=_access(scene),
-        account=Account("default", "default"),
+        account=TokenAccount("default", "default"),
         fetch=scene.fetch,
         patience=0.0,
         clock=clock,
     )
     old_key, new_key = first / keypair.PRIVATE_NAME, second / keypair.PRIVATE_NAME
     old_public, new_public = first / keypair.PUBLIC_NAME, second / keypair.PUBLIC_NAME
-    publication.publish(scene.store, scene.issuer, cluster.documents(_access(scene)).keys, fetch=scene.fetch)
+    publisher.publish(
+        scene.store, scene.issuer, cluster_keys.documents(_access(scene)).keys, fetch=scene.fetch
+    )
     (old,) = published(scene)
     kept = scene.token()
 
-    def advance() -> rotation.Progress:
+    def advance() -> rotation.RotationProgress:
         progress = rotation.advance(setup)
         assert scene.verified(scene.token()), "the cluster signs with a key that is not published"
         return progress
@@ -237,17 +241,17 @@ def test_a_rotation_on_a_real_cluster(scene: Scene) -> None:
 @pytest.mark.slow
 def test_a_cluster_that_signs_with_a_third_key_stops_a_rotation(scene: Scene) -> None:
     clock = Clock()
-    setup = rotation.Setup(
+    setup = rotation.RotationSetup(
         scene.store,
         scene.target,
         scene.issuer,
         scene.keys / "second",
         bits=2048,
         access=_access(scene),
-        account=Account("default", "default"),
+        account=TokenAccount("default", "default"),
         clock=clock,
     )
-    publication.publish(scene.store, scene.issuer, cluster.documents(_access(scene)).keys)
+    publisher.publish(scene.store, scene.issuer, cluster_keys.documents(_access(scene)).keys)
     rotation.advance(setup)
     third = keypair.create(scene.keys / "third", bits=2048)
     scene.sign_with(third.private, third.public)

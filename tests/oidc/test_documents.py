@@ -10,7 +10,7 @@ import pytest
 from tests.oidc import making
 from tests.oidc.test_keys import VECTOR
 from vestibule import errors
-from vestibule.core.oidc import discovery, documents, keys, merging
+from vestibule.oidc import discovery, documents, key_merge, keys
 
 ISSUER = "https://demo1.blob.core.windows.net/demo1"
 AZURE = (
@@ -38,7 +38,7 @@ def test_the_discovery_document_of_azure_is_that_of_ccoctl_to_the_byte() -> None
 
 
 @pytest.mark.parametrize("shape", [documents.AWS, documents.GCP], ids=["aws", "gcp"])
-def test_the_other_clouds_have_claims_and_another_name_for_the_keys(shape: documents.Shape) -> None:
+def test_the_other_clouds_have_claims_and_another_name_for_the_keys(shape: documents.DocumentFormat) -> None:
     body = documents.configuration("https://x.example", shape)
     found = json.loads(body)
 
@@ -74,8 +74,10 @@ def test_no_empty_list_is_ever_written() -> None:
 # ── merging ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def merge(published: bytes | None, *numbers: int, retire: tuple[str, ...] = ()) -> merging.Merged:
-    return merging.merge(published, [making.key(number) for number in numbers], place="there", retire=retire)
+def merge(published: bytes | None, *numbers: int, retire: tuple[str, ...] = ()) -> key_merge.MergedKeys:
+    return key_merge.merge(
+        published, [making.key(number) for number in numbers], place="there", retire=retire
+    )
 
 
 def kids(*numbers: int) -> tuple[str, ...]:
@@ -185,16 +187,16 @@ THEIRS = documents.key_set([making.key(1)])
     ],
 )
 def test_whose_documents_they_are(configuration: bytes | None, published: bytes | None, said: str) -> None:
-    found = merging.foreign(ISSUER, configuration, published, [making.key(0)])
+    found = key_merge.foreign(ISSUER, configuration, published, [making.key(0)])
 
     assert (found == "") == (said == "")
     assert said in found
 
 
 def needed(
-    configuration: bytes | None, key_set: bytes = OURS, shape: documents.Shape = documents.AZURE
+    configuration: bytes | None, key_set: bytes = OURS, shape: documents.DocumentFormat = documents.AZURE
 ) -> Any:
-    return merging.needed(ISSUER, configuration, key_set, place="there", shape=shape)
+    return key_merge.needed(ISSUER, configuration, key_set, place="there", shape=shape)
 
 
 def test_a_discovery_document_that_says_enough_stays() -> None:

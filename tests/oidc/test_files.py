@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 
 from tests.oidc import making
-from vestibule import errors
-from vestibule.adapters import privatefiles
-from vestibule.adapters.clouds.objectstore.directory import Directory
-from vestibule.adapters.clouds.objectstore.ports import Content
-from vestibule.apps.provision import keypair
-from vestibule.core.pki import signer
+from vestibule import atomicfiles, errors
+from vestibule.clouds.objectstore.directory import Directory
+from vestibule.clouds.objectstore.ports import Content
+from vestibule.pki import signer
+from vestibule.provision import keypair
 
 
 def vestibule(
@@ -187,8 +186,8 @@ def test_a_file_that_exists_keeps_its_mode_and_a_new_one_gets_ours(tmp_path: Pat
     (tmp_path / "old").chmod(0o640)
     (tmp_path / "link").symlink_to("old")
 
-    privatefiles.put(tmp_path / "link", b"new")
-    privatefiles.put(tmp_path / "fresh", b"new")
+    atomicfiles.put(tmp_path / "link", b"new")
+    atomicfiles.put(tmp_path / "fresh", b"new")
     assert (tmp_path / "old").read_text() == (tmp_path / "fresh").read_text() == "new"
     assert (tmp_path / "link").is_symlink()
     assert modes(tmp_path) == {"old": 0o640, "link": 0o640, "fresh": 0o600}

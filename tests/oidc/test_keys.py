@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tests.doctor.issuer import rsa_key
 from tests.oidc import making
 from vestibule import errors
-from vestibule.core.oidc import documents, jwks, keys, tokens
-from vestibule.core.pki import signer
+from vestibule.oidc import documents, jwks, keys, tokens
+from vestibule.pki import signer
 
 # made for the vectors of ccoctl; its id was computed by OpenSSL
 VECTOR = """\
@@ -34,7 +34,7 @@ VwIDAQAB
 KID = "e-juVUU0F6LpJoshchvCsPQ5FYMC9CcLnXKPcUcWpM8"
 
 
-def refusal(text: str, intake: keys.Intake = keys.BETTER) -> list[str]:
+def refusal(text: str, intake: keys.KeySelection = keys.BETTER) -> list[str]:
     with pytest.raises(errors.InvalidInput) as caught:
         keys.read(text, "k.pem", intake)
     return [str(problem) for problem in caught.value.problems]

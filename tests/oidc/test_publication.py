@@ -17,11 +17,11 @@ from tests.oidc.making import Watched
 from tests.oidc.site import Answer, Clock, Site
 from tests.serving.authority import Authority
 from vestibule import errors
-from vestibule.adapters.clouds import publication
-from vestibule.adapters.clouds.objectstore.azure_blob import AzureBlobs
-from vestibule.adapters.clouds.objectstore.directory import Directory
-from vestibule.adapters.clouds.objectstore.ports import Content
-from vestibule.core.oidc import documents
+from vestibule.clouds import publisher
+from vestibule.clouds.objectstore.azure_blob import AzureBlobs
+from vestibule.clouds.objectstore.directory import Directory
+from vestibule.clouds.objectstore.ports import Content
+from vestibule.oidc import documents
 
 ISSUER = "https://id.example.com/c1"
 JWKS, CONFIGURATION = "openid/v1/jwks", ".well-known/openid-configuration"
@@ -48,7 +48,7 @@ def published(place: Place) -> list[str]:
 
 def test_keys_come_first_and_both_are_json_with_a_short_life(place: Place) -> None:
     order: list[str] = []
-    done = publication.publish(Watched(place.store(), after=order.append), ISSUER, [making.key(0)])
+    done = publisher.publish(Watched(place.store(), after=order.append), ISSUER, [making.key(0)])
 
     assert order == [JWKS, CONFIGURATION]
     assert [change.action for change in done.plan.changes] == ["create", "create"]
@@ -60,17 +60,17 @@ def test_keys_come_first_and_both_are_json_with_a_short_life(place: Place) -> No
 
 
 def test_a_second_run_writes_nothing(place: Place) -> None:
-    publication.publish(place.store(), ISSUER, [making.key(0)])
+    publisher.publish(place.store(), ISSUER, [making.key(0)])
     order: list[str] = []
 
-    done = publication.publish(Watched(place.store(), after=order.append), ISSUER, [making.key(0)])
+    done = publisher.publish(Watched(place.store(), after=order.append), ISSUER, [making.key(0)])
     assert order == []
     assert [change.action for change in done.plan.changes] == ["keep", "keep"]
 
 
 def test_another_key_is_added_and_the_old_one_stays(place: Place) -> None:
-    publication.publish(place.store(), ISSUER, [making.key(0)])
-    done = publication.publish(place.store(), ISSUER, [making.key(1)])
+    publisher.publish(place.store(), ISSUER, [making.key(0)])
+    done = publisher.publish(place.store(), ISSUER, [making.key(1)])
 
     assert published(place) == [making.key(0).kid, making.key(1).kid]
     assert [change.action for change in done.plan.changes] == ["update", "keep"]
@@ -83,21 +83,21 @@ def test_what_was_served_as_octets_is_served_as_json(place: Place) -> None:
     store.write(JWKS, Content(documents.key_set([making.key(0)]), "application/octet-stream"))
     store.write(CONFIGURATION, Content(documents.configuration(ISSUER), "application/octet-stream"))
 
-    publication.publish(store, ISSUER, [making.key(0)])
+    publisher.publish(store, ISSUER, [making.key(0)])
     assert {store.read(name).content_type for name in (JWKS, CONFIGURATION)} == {  # type: ignore[union-attr]
         "application/json"
     }
 
 
 def test_many_writers_at_once_lose_no_key(place: Place) -> None:
-    publication.publish(place.store(), ISSUER, [making.key(0)])
+    publisher.publish(place.store(), ISSUER, [making.key(0)])
     gate, problems = threading.Barrier(3), []
 
     def write(number: int) -> None:
         store = place.store()
         gate.wait(30)
         try:
-            publication.publish(store, ISSUER, [making.key(number)])
+            publisher.publish(store, ISSUER, [making.key(number)])
         except errors.VestibuleError as error:
             problems.append(error)
 
@@ -112,15 +112,15 @@ def test_many_writers_at_once_lose_no_key(place: Place) -> None:
 
 
 def test_whoever_writes_between_our_read_and_our_write_is_not_overwritten(place: Place) -> None:
-    publication.publish(place.store(), ISSUER, [making.key(0)])
+    publisher.publish(place.store(), ISSUER, [making.key(0)])
     others = iter([1, 2])
 
     def intrude(verb: str, name: str) -> None:
         if verb == "write" and name == JWKS and (number := next(others, None)) is not None:
-            publication.publish(place.store(), ISSUER, [making.key(number)])
+            publisher.publish(place.store(), ISSUER, [making.key(number)])
 
     clock = Clock()
-    publication.publish(Watched(place.store(), intrude), ISSUER, [making.key(3)], pause=clock.pause)
+    publisher.publish(Watched(place.store(), intrude), ISSUER, [making.key(3)], pause=clock.pause)
     assert sorted(published(place)) == sorted(making.key(number).kid for number in range(4))
 
 
@@ -132,15 +132,15 @@ def test_who_writes_without_end_is_told(tmp_path: Path) -> None:
             store.write(name, Content(b'{"keys":[],"n":%d}' % next(number)))
 
     with pytest.raises(errors.Conflict, match="changed by somebody else"):
-        publication.publish(Watched(store, intrude), ISSUER, [making.key(0)], pause=clock.pause)
+        publisher.publish(Watched(store, intrude), ISSUER, [making.key(0)], pause=clock.pause)
 
 
 def test_documents_of_another_issuer_are_left_alone(place: Place) -> None:
-    publication.publish(place.store(), "https://other.example", [making.key(1)])
+    publisher.publish(place.store(), "https://other.example", [making.key(1)])
     before = published(place)
 
     with pytest.raises(errors.InvalidInput, match=r"names the issuer 'https://other\.example'"):
-        publication.publish(place.store(), ISSUER, [making.key(0)], adopt=True)
+        publisher.publish(place.store(), ISSUER, [making.key(0)], adopt=True)
     assert published(place) == before
 
 
@@ -149,8 +149,8 @@ def test_keys_of_nobody_are_taken_over_only_when_that_is_asked_for(tmp_path: Pat
     store.write(JWKS, Content(documents.key_set([making.key(1)])))
 
     with pytest.raises(errors.InvalidInput, match="none of them ours"):
-        publication.plan(store, ISSUER, [making.key(0)])
-    done = publication.publish(store, ISSUER, [making.key(0)], adopt=True)
+        publisher.plan(store, ISSUER, [making.key(0)])
+    done = publisher.publish(store, ISSUER, [making.key(0)], adopt=True)
     assert done.plan.kids == (making.key(1).kid, making.key(0).kid)
 
 
@@ -160,12 +160,12 @@ def test_a_bad_issuer_and_no_key_are_refused_before_the_first_call(issuer: str) 
         raise AssertionError("a call was made")
 
     with pytest.raises(errors.InvalidInput) as caught:
-        publication.publish(Watched(Directory(Path("/nowhere")), never), issuer, [])
+        publisher.publish(Watched(Directory(Path("/nowhere")), never), issuer, [])
     assert [problem.place for problem in caught.value.problems] == ["issuer", "keys"]
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
-    planned = publication.plan(Directory(tmp_path / "site"), ISSUER, [making.key(0)])
+    planned = publisher.plan(Directory(tmp_path / "site"), ISSUER, [making.key(0)])
 
     assert [change.action for change in planned.changes] == ["create", "create"]
     assert not (tmp_path / "site").exists()
@@ -177,10 +177,10 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
 def test_a_public_container_is_seen_by_everybody(azurite: Azurite) -> None:
     container = azurite.container()
     store = AzureBlobs(azurite.account_url, container, credential=Login(), connection_verify=azurite.bundle)
-    fetch = publication.fetching(ssl.create_default_context(cafile=azurite.bundle))
+    fetch = publisher.fetching(ssl.create_default_context(cafile=azurite.bundle))
 
     issuer = f"{azurite.account_url}/{container}"
-    done = publication.publish(store, issuer, [making.key(0)], fetch=fetch, patience=0)
+    done = publisher.publish(store, issuer, [making.key(0)], fetch=fetch, patience=0)
     assert done.verified
 
 
@@ -192,11 +192,11 @@ def test_a_container_that_the_public_cannot_read_is_named_with_its_cause(
     store = AzureBlobs(
         azurite.account_url, container, shared_key=lambda: KEY, connection_verify=azurite.bundle
     )
-    fetch = publication.fetching(ssl.create_default_context(cafile=azurite.bundle))
+    fetch = publisher.fetching(ssl.create_default_context(cafile=azurite.bundle))
     issuer = f"{azurite.account_url}/{container if wrong == 'private' else 'elsewhere'}"
 
     with pytest.raises(errors.Unavailable, match="the public does not see it") as caught:
-        publication.publish(store, issuer, [making.key(0)], fetch=fetch, patience=0)
+        publisher.publish(store, issuer, [making.key(0)], fetch=fetch, patience=0)
     assert "container" in str(caught.value)
 
 
@@ -211,7 +211,7 @@ def test_a_login_without_the_right_falls_back_to_the_key_that_the_caller_gives(a
     store = AzureBlobs(
         azurite.account_url, container, credential=stranger, shared_key=key, connection_verify=verify
     )
-    publication.publish(store, ISSUER, [making.key(0)])
+    publisher.publish(store, ISSUER, [making.key(0)])
     assert asked == [1]
 
     with pytest.raises(errors.Forbidden, match="the login or the key is not that of this account"):
@@ -219,25 +219,23 @@ def test_a_login_without_the_right_falls_back_to_the_key_that_the_caller_gives(a
 
 
 def test_a_site_of_your_own_before_a_directory(site: Site) -> None:
-    done = publication.publish(site.store, site.url, [making.key(0)], fetch=site.fetch, patience=0)
+    done = publisher.publish(site.store, site.url, [making.key(0)], fetch=site.fetch, patience=0)
 
     assert done.verified
 
 
 def test_a_cache_that_notices_late_is_waited_for(site: Site) -> None:
-    publication.publish(site.store, site.url, [making.key(0)], fetch=site.fetch)
+    publisher.publish(site.store, site.url, [making.key(0)], fetch=site.fetch)
     clock = Clock(0)
     old = site.store.read(JWKS)
     assert old is not None
     site.answer = lambda name: Answer(200, old.body) if name == JWKS and clock.now < 10 else None
 
-    publication.publish(
-        site.store, site.url, [making.key(1)], fetch=site.fetch, patience=20, pause=clock.pause
-    )
+    publisher.publish(site.store, site.url, [making.key(1)], fetch=site.fetch, patience=20, pause=clock.pause)
     assert clock.now == 10
     site.answer = lambda name: Answer(200, old.body) if name == JWKS else None
     with pytest.raises(errors.Unavailable, match=f"lacks {making.key(1).kid}.*an older copy is served"):
-        publication.publish(
+        publisher.publish(
             site.store, site.url, [making.key(1)], fetch=site.fetch, patience=20, pause=clock.pause
         )
 
@@ -271,22 +269,22 @@ def test_the_cause_is_named(site: Site, case: str) -> None:
     site.answer = lambda name: Answer(404) if name == "elsewhere" else answer
 
     with pytest.raises(errors.Unavailable) as caught:
-        publication.publish(site.store, site.url, [making.key(0)], fetch=site.fetch, patience=0)
+        publisher.publish(site.store, site.url, [making.key(0)], fetch=site.fetch, patience=0)
     assert said in str(caught.value)
     assert str(caught.value).startswith(f"written to {site.store.where}")
 
 
 def test_a_certificate_of_nobody_is_named(site: Site) -> None:
     with pytest.raises(errors.Unavailable, match="certificate not trusted"):
-        publication.publish(site.store, site.url, [making.key(0)], fetch=publication.fetching(), patience=0)
+        publisher.publish(site.store, site.url, [making.key(0)], fetch=publisher.fetching(), patience=0)
 
 
 def test_a_name_that_is_not_known_is_named(tmp_path: Path) -> None:
     with pytest.raises(errors.Unavailable, match="cannot be read: "):
-        publication.publish(
+        publisher.publish(
             Directory(tmp_path),
             "https://no-such-host.invalid",
             [making.key(0)],
-            fetch=publication.fetching(),
+            fetch=publisher.fetching(),
             patience=0,
         )

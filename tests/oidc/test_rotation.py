@@ -21,12 +21,12 @@ from tests.oidc.making import Killed, Watched
 from tests.oidc.site import Clock, Site
 from tests.serving.authority import Authority
 from vestibule import errors
-from vestibule.adapters.clouds import publication
-from vestibule.adapters.clouds.objectstore.directory import Directory
-from vestibule.adapters.clouds.objectstore.ports import Content, ObjectStore
-from vestibule.apps.provision import keypair, rotation
-from vestibule.apps.provision.rotation import Setup
-from vestibule.core.oidc import rotation as stages
+from vestibule.clouds import publisher
+from vestibule.clouds.objectstore.directory import Directory
+from vestibule.clouds.objectstore.ports import Content, ObjectStore
+from vestibule.oidc import rotation as stages
+from vestibule.provision import keypair, rotation
+from vestibule.provision.rotation import RotationSetup
 
 JWKS = "openid/v1/jwks"
 
@@ -34,7 +34,7 @@ JWKS = "openid/v1/jwks"
 @pytest.fixture
 def site(authority: Authority, tmp_path: Path) -> Iterator[Site]:
     with Site(authority, Directory(tmp_path / "site")) as made:
-        publication.publish(made.store, made.url, [making.key(0)])
+        publisher.publish(made.store, made.url, [making.key(0)])
         yield made
 
 
@@ -43,9 +43,13 @@ def clock() -> Clock:
     return Clock(1_000_000.0)
 
 
-def setup_of(site: Site, folder: Path, clock: Clock, store: ObjectStore | None = None, **more: Any) -> Setup:
+def setup_of(
+    site: Site, folder: Path, clock: Clock, store: ObjectStore | None = None, **more: Any
+) -> RotationSetup:
     options = {"fetch": site.fetch, "patience": 0.0, "bits": 2048, **more}
-    return Setup(store or site.store, "dir:site", site.url, folder, clock=clock, pause=clock.pause, **options)
+    return RotationSetup(
+        store or site.store, "dir:site", site.url, folder, clock=clock, pause=clock.pause, **options
+    )
 
 
 def published(site: Site) -> list[str]:
@@ -113,7 +117,7 @@ def test_cut_at_every_call_it_goes_on_and_never_leaves_a_signer_unpublished(
         store = Watched(site.store, fall, lambda _: fall())
         fetch = site.fetch
 
-        def looked(url: str, fall: Any = fall, fetch: publication.Fetch = fetch) -> Any:
+        def looked(url: str, fall: Any = fall, fetch: publisher.Fetch = fetch) -> Any:
             fall()
             return fetch(url)
 
@@ -126,7 +130,7 @@ def test_cut_at_every_call_it_goes_on_and_never_leaves_a_signer_unpublished(
             return
 
 
-def walk(site: Site, setup: Setup, clock: Clock) -> int:
+def walk(site: Site, setup: RotationSetup, clock: Clock) -> int:
     """Calls until it is done, as a person would; how often it was cut."""
     cuts, signer, switched = 0, making.key(0).kid, False
     for _ in range(100):
@@ -152,8 +156,8 @@ def test_killed_at_every_flush_it_goes_on(tmp_path: Path, clock: Clock, during: 
     """kill -9 for real, at each moment at which a file becomes lasting."""
     for fatal in itertools.count(1):
         store, folder = Directory(tmp_path / f"site-{fatal}"), tmp_path / f"rotation-{fatal}"
-        publication.publish(store, falling.ISSUER, [making.key(0)])
-        setup = Setup(store, "dir:site", falling.ISSUER, folder, clock=clock, bits=2048)
+        publisher.publish(store, falling.ISSUER, [making.key(0)])
+        setup = RotationSetup(store, "dir:site", falling.ISSUER, folder, clock=clock, bits=2048)
         if during != "prepared":
             rotation.advance(setup)
             clock.pause(stages.SETTLE)
@@ -207,14 +211,14 @@ def test_a_key_whose_private_half_is_elsewhere(site: Site, tmp_path: Path, clock
 
 
 def test_only_what_is_named_retires(site: Site, tmp_path: Path, clock: Clock) -> None:
-    publication.publish(site.store, site.url, [making.key(2)])
+    publisher.publish(site.store, site.url, [making.key(2)])
     setup = setup_of(site, tmp_path / "r", clock, old=(making.key(0).kid,), public_key=making.key(1))
 
     _through(setup, clock)
     assert published(site) == [making.key(2).kid, making.key(1).kid]
 
 
-def _through(setup: Setup, clock: Clock) -> None:
+def _through(setup: RotationSetup, clock: Clock) -> None:
     """To the end, from wherever it stands."""
     for _ in range(10):
         progress = rotation.advance(setup)

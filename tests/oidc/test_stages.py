@@ -9,10 +9,10 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from vestibule.core.oidc import rotation
-from vestibule.core.oidc.rotation import State
+from vestibule.oidc import rotation
+from vestibule.oidc.rotation import KeyRotationState
 
-BEGAN = State("https://x", "dir:x", "new", ("old",), 1000.0, settle=100.0, longest=1000.0)
+BEGAN = KeyRotationState("https://x", "dir:x", "new", ("old",), 1000.0, settle=100.0, longest=1000.0)
 
 
 def test_the_way_from_one_key_to_the_next() -> None:

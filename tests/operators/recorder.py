@@ -7,8 +7,8 @@ from typing import Self
 
 from aiohttp import web
 
-from vestibule.adapters.cluster.access import Access, Static
-from vestibule.adapters.cluster.client import Client
+from vestibule.kube.access import ClusterAccess, StaticCredential
+from vestibule.kube.client import Client
 
 
 class Recorder:
@@ -32,7 +32,7 @@ class Recorder:
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-        self.client = Client(Access(url, None, Static("")))
+        self.client = Client(ClusterAccess(url, None, StaticCredential("")))
         return self
 
     async def __aexit__(self, *_: object) -> None:

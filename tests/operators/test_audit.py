@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from vestibule import errors
-from vestibule.apps.operator.auditor.state import Due
-from vestibule.core.audit import repair
-from vestibule.core.audit.repair import Evicted
-from vestibule.core.audit.summary import Summary
-from vestibule.core.doctor import census
-from vestibule.core.doctor.census import Cause, Entry, Maker, Tally
-from vestibule.core.doctor.pods import Difference, State
-from vestibule.core.doctor.registration import Registration
-from vestibule.core.kinds import installs, outages
+from vestibule.api import downtime, vestibulewebhook
+from vestibule.checks import pod_report
+from vestibule.checks.pod_report import Cause, PodController, PodCounts, PodEntry
+from vestibule.checks.running_pods import PodDrift, State
+from vestibule.checks.webhook_configuration import WebhookEntry
+from vestibule.diagnose.audit import eviction_rules
+from vestibule.diagnose.audit.eviction_rules import EvictedPod
+from vestibule.diagnose.audit.summary import AuditSummary
+from vestibule.operator.controllers.audit.schedule import AuditSchedule
 
 Json = dict[str, Any]
-SET = Maker("ReplicaSet", "web-1", "rs")
+SET = PodController("ReplicaSet", "web-1", "rs")
 
 
 def entry(
@@ -27,23 +27,23 @@ def entry(
     owner: str = "Deployment web",
     state: State = "missing",
     cause: Cause = "WebhookAway",
-    maker: Maker | None = SET,
+    maker: PodController | None = SET,
     **more: Any,
-) -> Entry:
-    difference = Difference(state, ("aws",), "has no aws identity")
-    return Entry("a", name, owner, 1.0, difference, "why", "do", "", cause, f"uid-{name}", maker, **more)
+) -> PodEntry:
+    difference = PodDrift(state, ("aws",), "has no aws identity")
+    return PodEntry("a", name, owner, 1.0, difference, "why", "do", "", cause, f"uid-{name}", maker, **more)
 
 
 # ── what is said ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_pods_are_counted_by_workload_and_cause() -> None:
-    summary = Summary()
+    summary = AuditSummary()
     for one in (entry("p1"), entry("p2"), entry("alone", "", cause="Unknown", maker=None)):
         summary.add(one)
     summary.add(entry("old", state="stale", cause="ChangedSince"))
     summary.add(entry("out")._replace(unselected="objectSelector", cause="NotSelected"))
-    told = summary.condition(Tally(9, 5))
+    told = summary.condition(PodCounts(9, 5))
 
     assert str(told) == "PodsServed=False/PodsMissed"
     assert told.message.startswith(
@@ -58,19 +58,19 @@ def test_pods_are_counted_by_workload_and_cause() -> None:
 
 
 def test_nothing_missed_is_well_and_what_is_kept_is_bounded() -> None:
-    assert str(Summary().condition(Tally(9, 5))) == "PodsServed=True/AsExpected"
-    many = Summary()
+    assert str(AuditSummary().condition(PodCounts(9, 5))) == "PodsServed=True/AsExpected"
+    many = AuditSummary()
     for number in range(5000):
         many.add(entry(f"p{number}", f"Deployment w{number}"))
 
     assert (many.missed, len(many.hits), len(many.candidates)) == (5000, 1000, 1000)
-    assert "and 995 more" in many.condition(Tally()).message
+    assert "and 995 more" in many.condition(PodCounts()).message
 
 
 # ── why ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
-AWAY = outages.parse([{"since": "2026-01-01T10:00:00Z", "until": "2026-01-01T10:10:00Z"}, {"since": "?"}])
+AWAY = downtime.parse([{"since": "2026-01-01T10:00:00Z", "until": "2026-01-01T10:10:00Z"}, {"since": "?"}])
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ AWAY = outages.parse([{"since": "2026-01-01T10:00:00Z", "until": "2026-01-01T10:
 )
 def test_the_cause_is_told_apart(created: str, policy: str, cause: str) -> None:
     pod = {"metadata": {"namespace": "a", "name": "p", "creationTimestamp": created}}
-    registered = Registration("v", {"failurePolicy": policy}, "2025-12-31T00:00:00Z")
-    missing = Difference("missing", ("aws",), "has no aws identity")
+    registered = WebhookEntry("v", {"failurePolicy": policy}, "2025-12-31T00:00:00Z")
+    missing = PodDrift("missing", ("aws",), "has no aws identity")
 
-    assert census.entry(pod, missing, ("", ""), registered, {}, NOW, AWAY).cause == cause
+    assert pod_report.entry(pod, missing, ("", ""), registered, {}, NOW, AWAY).cause == cause
 
 
 def test_outages_are_noted_when_they_begin_and_end() -> None:
@@ -99,31 +99,31 @@ def test_outages_are_noted_when_they_begin_and_end() -> None:
     gone = available("False", "2026-01-01T10:00:00Z")
     back = available("True", "2026-01-01T10:10:00Z")
 
-    assert outages.noted(None, None, gone) == []  # it was never there
-    assert outages.noted(None, gone, first) == []
-    begun = outages.noted(None, first, gone)
+    assert downtime.noted(None, None, gone) == []  # it was never there
+    assert downtime.noted(None, gone, first) == []
+    begun = downtime.noted(None, first, gone)
     assert begun == [{"since": "2026-01-01T10:00:00Z"}]
-    assert outages.noted(begun, gone, gone) == begun
-    ended = outages.noted(begun, gone, back)
+    assert downtime.noted(begun, gone, gone) == begun
+    ended = downtime.noted(begun, gone, back)
     assert ended == [{"since": "2026-01-01T10:00:00Z", "until": "2026-01-01T10:10:00Z"}]
     many = [{"since": str(number), "until": "x"} for number in range(10)]
-    assert len(outages.noted(many, first, gone)) == outages.MOST
+    assert len(downtime.noted(many, first, gone)) == downtime.MOST
 
 
 # ── repair ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_only_pods_that_were_missed_and_are_made_anew_may_be_evicted() -> None:
-    job = entry(maker=Maker("Job", "j", "u"))
+    job = entry(maker=PodController("Job", "j", "u"))
 
-    assert repair.eligible(entry()) == ""
-    assert repair.eligible(entry(state="stale", cause="ChangedSince")) != ""
-    assert repair.eligible(entry(cause="AskedLater")) != ""
-    assert repair.eligible(entry(maker=None)) == "nothing makes it anew"
-    assert repair.eligible(job) == "it belongs to a Job"
-    assert repair.eligible(job, jobs=True) == ""
-    assert "which we do not know" in repair.eligible(entry(maker=Maker("Tower", "t", "u")))
-    assert repair.eligible(entry()._replace(unselected="objectSelector")) != ""
+    assert eviction_rules.eligible(entry()) == ""
+    assert eviction_rules.eligible(entry(state="stale", cause="ChangedSince")) != ""
+    assert eviction_rules.eligible(entry(cause="AskedLater")) != ""
+    assert eviction_rules.eligible(entry(maker=None)) == "nothing makes it anew"
+    assert eviction_rules.eligible(job) == "it belongs to a Job"
+    assert eviction_rules.eligible(job, jobs=True) == ""
+    assert "which we do not know" in eviction_rules.eligible(entry(maker=PodController("Tower", "t", "u")))
+    assert eviction_rules.eligible(entry()._replace(unselected="objectSelector")) != ""
 
 
 def pod(uid: str, *, ready: bool = False, **meta: Any) -> Json:
@@ -134,22 +134,22 @@ def pod(uid: str, *, ready: bool = False, **meta: Any) -> Json:
 def test_a_workload_spares_a_pod_when_it_has_all_of_them() -> None:
     maker = {"spec": {"replicas": 2}}
 
-    assert repair.whole(maker, [pod("a"), pod("b")])
-    assert not repair.whole(maker, [pod("a")])
-    assert not repair.whole(maker, [pod("a"), pod("b"), pod("c", deletionTimestamp="now")])
-    assert repair.whole({"spec": {}}, [pod("a")])  # a DaemonSet
+    assert eviction_rules.is_complete(maker, [pod("a"), pod("b")])
+    assert not eviction_rules.is_complete(maker, [pod("a")])
+    assert not eviction_rules.is_complete(maker, [pod("a"), pod("b"), pod("c", deletionTimestamp="now")])
+    assert eviction_rules.is_complete({"spec": {}}, [pod("a")])  # a DaemonSet
 
 
 def test_what_became_of_an_eviction() -> None:
-    gone = Evicted(entry(), 0.0, frozenset({"a", "b"}))
-    ran = Evicted(entry(ready=True), 0.0, frozenset({"a", "b"}))
+    gone = EvictedPod(entry(), 0.0, frozenset({"a", "b"}))
+    ran = EvictedPod(entry(ready=True), 0.0, frozenset({"a", "b"}))
 
-    assert repair.became(gone, [pod("b")], (), 1.0) == "waiting"
-    assert repair.became(gone, [pod("b"), pod("c")], (), 1.0) == "replaced"
-    assert repair.became(gone, [pod("b"), pod("c")], {"c"}, 1.0) == "missed"
-    assert repair.became(ran, [pod("b"), pod("c")], (), 1.0) == "waiting"
-    assert repair.became(ran, [pod("b"), pod("c", ready=True)], (), 1.0) == "replaced"
-    assert repair.became(gone, [pod("b")], (), 301.0) == "gone"
+    assert eviction_rules.became(gone, [pod("b")], (), 1.0) == "waiting"
+    assert eviction_rules.became(gone, [pod("b"), pod("c")], (), 1.0) == "replaced"
+    assert eviction_rules.became(gone, [pod("b"), pod("c")], {"c"}, 1.0) == "missed"
+    assert eviction_rules.became(ran, [pod("b"), pod("c")], (), 1.0) == "waiting"
+    assert eviction_rules.became(ran, [pod("b"), pod("c", ready=True)], (), 1.0) == "replaced"
+    assert eviction_rules.became(gone, [pod("b")], (), 301.0) == "gone"
 
 
 # ── when ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -160,7 +160,7 @@ def installation(status: str, moment: str) -> Json:
 
 
 def test_an_audit_comes_soon_then_by_the_interval_and_when_the_webhook_is_back() -> None:
-    due = Due()
+    due = AuditSchedule()
     there, away, back = (installation(*one) for one in (("True", "t1"), ("False", "t2"), ("True", "t3")))
 
     assert not due.noted(there, 3600.0, 0.0)
@@ -181,10 +181,10 @@ def test_what_is_asked_for_is_checked() -> None:
     audit = {"interval": "never", "repair": {"mode": "Evict", "perMinute": 0}}
 
     with pytest.raises(errors.InvalidInput) as caught:
-        installs.parse({"metadata": {"name": "v"}, "spec": {"audit": audit}})
+        vestibulewebhook.parse({"metadata": {"name": "v"}, "spec": {"audit": audit}})
     assert [one.field for one in caught.value.problems] == [
         "spec.audit.interval",
         "spec.audit.repair.perMinute",
     ]
-    asked = installs.parse({"spec": {}}).audit
+    asked = vestibulewebhook.parse({"spec": {}}).audit
     assert (asked.enabled, asked.interval, asked.repair.mode) == (True, "1h", "Off")

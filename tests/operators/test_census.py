@@ -9,13 +9,13 @@ from typing import Any
 
 from aiohttp import web
 
-from vestibule.adapters.cluster.access import Access, Static
-from vestibule.adapters.cluster.census import Census
-from vestibule.adapters.cluster.client import Client
-from vestibule.core.audit.summary import Summary
-from vestibule.core.doctor.registration import Registration
-from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import compile_policy
+from vestibule.api.settings import schema
+from vestibule.checks.webhook_configuration import WebhookEntry
+from vestibule.diagnose.audit.pod_scan import PodScan
+from vestibule.diagnose.audit.summary import AuditSummary
+from vestibule.injection.policy import compile_policy
+from vestibule.kube.access import ClusterAccess, StaticCredential
+from vestibule.kube.client import Client
 
 Json = dict[str, Any]
 PAGE = 500
@@ -69,25 +69,25 @@ class Many:
         return web.json_response({"metadata": {"name": last, "namespace": "x", "uid": last}})
 
 
-async def taken(many: Many) -> tuple[Census, Summary, int]:
+async def taken(many: Many) -> tuple[PodScan, AuditSummary, int]:
     """A census of it; and the most that was remembered at the end of a page."""
     app = web.Application()
     app.router.add_route("GET", "/{path:.*}", many.answer)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    client = Client(Access(f"http://127.0.0.1:{runner.addresses[0][1]}", None, Static("")))
-    summary, most = Summary(), [0]
+    client = Client(ClusterAccess(f"http://127.0.0.1:{runner.addresses[0][1]}", None, StaticCredential("")))
+    summary, most = AuditSummary(), [0]
     now = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
-    registered = Registration("v", {"failurePolicy": "Ignore"}, "2025-12-31T00:00:00Z")
-    census: Census
+    registered = WebhookEntry("v", {"failurePolicy": "Ignore"}, "2025-12-31T00:00:00Z")
+    census: PodScan
 
     def tell(text: str) -> None:
         del text
         most[0] = max(most[0], census.remembered)
 
-    policy = compile_policy(config.Settings())
-    census = Census(client, policy, registered, now, tell, found=summary.add)
+    policy = compile_policy(schema.Settings())
+    census = PodScan(client, policy, registered, now, tell, found=summary.add)
     try:
         tally = await census.take("")
     finally:

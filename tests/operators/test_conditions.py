@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 
-from vestibule.core.kinds import conditions
-from vestibule.core.kinds.conditions import Condition, merged, no, yes
+import pytest
+
+from vestibule.api import conditions
+from vestibule.api.conditions import Condition, merged, no, yes
 
 THEN = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 NOW = THEN + datetime.timedelta(minutes=7)
@@ -54,3 +56,33 @@ def test_seconds_since_a_transition_survive_a_restart() -> None:
     assert conditions.since(conditions.find(made, "Reconciled"), NOW) == 420
     assert conditions.since(None, NOW) == 0
     assert conditions.since({"lastTransitionTime": "nonsense"}, NOW) == 0
+
+
+READY_CASES = {
+    "all hold": ([("Available", "True", "AsExpected")], ("True", "AsExpected")),
+    "one does not": (
+        [("Available", "True", "AsExpected"), ("Reconciled", "False", "Forbidden")],
+        ("False", "Forbidden"),
+    ),
+    "nothing is known of one": ([("Available", "Unknown", "NoAnswer")], ("Unknown", "NoAnswer")),
+    "degraded": (
+        [("Available", "True", "AsExpected"), ("Degraded", "True", "ForeignObject")],
+        ("False", "ForeignObject"),
+    ),
+    "not reported": ([], ("Unknown", "NotReported")),
+}
+
+
+@pytest.mark.parametrize("case", READY_CASES)
+def test_ready_sums_up_the_other_conditions(case: str) -> None:
+    given, wanted = READY_CASES[case]
+    told = [conditions.Condition(*one) for one in given]
+    kinds = [kind for kind, _, _ in given if kind != "Degraded"] or ["Available"]
+
+    after = conditions.merged((), told, now=NOW, generation=1, ready=kinds)
+
+    found = conditions.find(after, "Ready")
+    assert found is not None
+    assert (found["status"], found["reason"]) == wanted
+    again = conditions.merged(after, told, now=NOW, generation=1, ready=kinds)
+    assert again == after, "the same conditions cause no write"

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from vestibule import errors
-from vestibule.apps.operator.runtime.controller import Controller
-from vestibule.apps.operator.runtime.result import Again, Done, Result, Stalled
-from vestibule.apps.operator.runtime.workqueue import Queue
+from vestibule.operator.controller import Controller
+from vestibule.operator.result import Reconciled, RequeueAfter, Result, Terminal
+from vestibule.operator.workqueue import Queue
 
 
 class Counted:
@@ -59,7 +59,7 @@ def test_a_key_that_fails_comes_back_until_it_is_done() -> None:
         tries[key] += 1
         if tries[key] < 3:
             raise errors.Unavailable("not yet")
-        return Done()
+        return Reconciled()
 
     results = ran(reconcile, ["a"], lambda found: found["done"] == 1)
 
@@ -67,7 +67,7 @@ def test_a_key_that_fails_comes_back_until_it_is_done() -> None:
 
 
 def test_a_conflict_is_no_reason_for_a_long_pause(caplog: pytest.LogCaptureFixture) -> None:
-    kinds = {"conflict": errors.Conflict, "foreign": errors.Foreign, "silent": errors.Unavailable}
+    kinds = {"conflict": errors.Conflict, "foreign": errors.ForeignObject, "silent": errors.Unavailable}
 
     async def reconcile(key: str) -> Result:
         raise kinds[key]("no")
@@ -83,7 +83,7 @@ def test_a_surprise_hits_one_key_only() -> None:
     async def reconcile(key: str) -> Result:
         if key == "broken":
             raise ZeroDivisionError
-        return Done()
+        return Reconciled()
 
     results = ran(reconcile, ["broken", "good"], lambda found: found["done"] > 0 and found["broken"] > 2)
 
@@ -93,7 +93,7 @@ def test_a_surprise_hits_one_key_only() -> None:
 def test_a_run_that_takes_too_long_is_cut() -> None:
     async def reconcile(key: str) -> Result:
         await asyncio.Event().wait()
-        return Done()
+        return Reconciled()
 
     assert ran(reconcile, ["a"], lambda found: found["late"] >= 1, timeout=0.02)["late"] >= 1
 
@@ -104,8 +104,8 @@ def test_outcomes_are_told_apart() -> None:
     async def reconcile(key: str) -> Result:
         seen[key] += 1
         if key == "again" and seen[key] == 1:
-            return Again(0.01, "Waiting")
-        return Stalled("Bad", "want better") if key == "stalled" else Done(forget=True)
+            return RequeueAfter(0.01, "Waiting")
+        return Terminal("Bad", "want better") if key == "stalled" else Reconciled(forget=True)
 
     results = ran(reconcile, ["again", "stalled"], lambda found: found.total() == 3)
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from vestibule import errors
-from vestibule.apps.operator.standalone import certificates, desired
-from vestibule.core.kinds import installs
-from vestibule.core.kinds.installs import Certificate
-from vestibule.core.native import kinds
-from vestibule.core.pki import authority, keeping, rotation
+from vestibule.api import vestibulewebhook
+from vestibule.api.vestibulewebhook import CertificateSpec
+from vestibule.manifests import kinds
+from vestibule.operator.controllers.webhook import certificates, desired
+from vestibule.pki import certificate_authority, rotation, tls_secret
 
 Json = dict[str, Any]
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
@@ -22,7 +22,7 @@ BUNDLE = base64.b64encode(b"bundle").decode()
 
 def made(count: int = 2, **spec: Any) -> dict[str, Json]:
     """The objects by kind; the first of each."""
-    asked = installs.parse({"metadata": {"name": "v"}, "spec": {"image": "i", **spec}})
+    asked = vestibulewebhook.parse({"metadata": {"name": "v"}, "spec": {"image": "i", **spec}})
     settings = desired.settings("v", "n", asked, asked.image, count, BUNDLE)
     wanted = desired.objects(settings, asked, None)
     found: dict[str, Json] = {}
@@ -81,7 +81,7 @@ def test_the_guard_can_be_off() -> None:
 
 
 def test_the_final_check_does_as_it_is_told_and_the_guard_stays() -> None:
-    asked = installs.parse({"metadata": {"name": "v"}, "spec": {"finalCheck": "Warn"}})
+    asked = vestibulewebhook.parse({"metadata": {"name": "v"}, "spec": {"finalCheck": "Warn"}})
     wanted = desired.objects(desired.settings("v", "n", asked, "i", 2, BUNDLE), asked, None)
     actions = {
         one["metadata"]["name"]: one["spec"]["validationActions"]
@@ -162,14 +162,14 @@ def test_what_is_wrong_is_told_with_its_path(spec: Json, path: str) -> None:
 # ── certificates ────────────────────────────────────────────────────────────────────────────────────────────
 
 NAMES = ("v.n.svc",)
-LIVES = rotation.Lives()
+LIVES = rotation.CertificateLifetimes()
 
 
 def registration(bundle: str) -> Json:
-    return {"webhooks": [{"clientConfig": {"caBundle": keeping.encoded(bundle)}}]}
+    return {"webhooks": [{"clientConfig": {"caBundle": tls_secret.encoded(bundle)}}]}
 
 
-def held(served: certificates.Served) -> tuple[Json, Json]:
+def held(served: certificates.CertificateFacts) -> tuple[Json, Json]:
     """The two Secrets."""
     return {"data": served.signing}, {"data": served.serving}
 
@@ -187,19 +187,19 @@ def test_a_lost_secret_keeps_the_trust_in_what_replicas_still_serve() -> None:
     first = certificates.ours(None, None, [], NAMES, NOW, LIVES)
     second = certificates.ours(None, None, [registration(first.bundle)], NAMES, NOW, LIVES)
 
-    assert len(authority.split(second.bundle)) == 2
-    assert set(authority.split(first.bundle)) < set(authority.split(second.bundle))
+    assert len(certificate_authority.split(second.bundle)) == 2
+    assert set(certificate_authority.split(first.bundle)) < set(certificate_authority.split(second.bundle))
 
 
 def test_a_new_authority_signs_only_when_every_registration_trusts_it() -> None:
-    lives = rotation.Lives(
+    lives = rotation.CertificateLifetimes(
         datetime.timedelta(days=9), datetime.timedelta(days=3), datetime.timedelta(minutes=2)
     )
     first = certificates.ours(None, None, [], NAMES, NOW, lives)
     late = NOW + datetime.timedelta(days=7)
     second = certificates.ours(*held(first), [registration(first.bundle)], NAMES, late, lives)
     assert second.signing is not None
-    assert len(authority.split(second.bundle)) == 2
+    assert len(certificate_authority.split(second.bundle)) == 2
     assert second.again == 1  # the leaf is due, too
     later = late + datetime.timedelta(minutes=3)
     both = [registration(second.bundle), registration(first.bundle)]
@@ -230,7 +230,7 @@ def test_what_others_keep_is_waited_for(
         kept = certificates.ours(None, None, [], NAMES, NOW, LIVES).serving
         assert kept is not None
         data = {key: kept[key] for key in ("tls.crt", "tls.key", *(["ca.crt"] if data == "whole" else []))}
-    found = certificates.theirs(Certificate(**asked), "v", {"data": data}, service_ca)
+    found = certificates.theirs(CertificateSpec(**asked), "v", {"data": data}, service_ca)
 
     assert found.waiting.startswith(waiting)
     assert bool(found.bundle) == (not waiting)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vestibule.apps.operator.runtime import difference
+from vestibule.operator import drift
 
 Json = dict[str, Any]
 MANAGER = "vestibule-operator"
@@ -32,7 +32,7 @@ WANTED: Json = {
 
 def live(change: Callable[[Json], object] = lambda _: None) -> Json:
     """The object as the API server shows it, with defaults, and then a change."""
-    shown = copy.deepcopy(difference.marked(WANTED, "o"))
+    shown = copy.deepcopy(drift.marked(WANTED, "o"))
     del shown["spec"]["paused"]
     container = shown["spec"]["template"]["spec"]["containers"][0]
     del container["env"]
@@ -45,7 +45,7 @@ def live(change: Callable[[Json], object] = lambda _: None) -> Json:
             {
                 "manager": MANAGER,
                 "operation": "Apply",
-                "fieldsV1": {"f:metadata": {"f:labels": {f"f:{difference.OWNER}": {}}}},
+                "fieldsV1": {"f:metadata": {"f:labels": {f"f:{drift.OWNER}": {}}}},
             }
         ],
     }
@@ -54,7 +54,7 @@ def live(change: Callable[[Json], object] = lambda _: None) -> Json:
 
 
 def test_defaults_spellings_and_empty_values_are_no_difference() -> None:
-    assert difference.first(difference.marked(WANTED, "o"), live()) == ""
+    assert drift.first(drift.marked(WANTED, "o"), live()) == ""
 
 
 @pytest.mark.parametrize(
@@ -75,25 +75,25 @@ def test_defaults_spellings_and_empty_values_are_no_difference() -> None:
     ids=["a value", "a label gone", "one more in a list", "a value in a list", "a field gone"],
 )
 def test_what_somebody_changed_is_found(change: Callable[[Json], object], where: str) -> None:
-    assert difference.first(difference.marked(WANTED, "o"), live(change)) == where
+    assert drift.first(drift.marked(WANTED, "o"), live(change)) == where
 
 
 def test_what_is_not_wanted_any_more_is_found_by_the_digest() -> None:
     fewer = copy.deepcopy(WANTED)
     del fewer["spec"]["replicas"]
 
-    assert difference.first(difference.marked(fewer, "o"), live()).startswith("metadata.annotations")
+    assert drift.first(drift.marked(fewer, "o"), live()).startswith("metadata.annotations")
 
 
 def test_ours_is_what_we_wrote_the_label_on() -> None:
-    assert difference.ours(live(), "o", MANAGER)
+    assert drift.ours(live(), "o", MANAGER)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda o: o["metadata"]["labels"].pop(difference.OWNER),
-        lambda o: o["metadata"]["labels"].update({difference.OWNER: "other"}),
+        lambda o: o["metadata"]["labels"].pop(drift.OWNER),
+        lambda o: o["metadata"]["labels"].update({drift.OWNER: "other"}),
         lambda o: o["metadata"].pop("managedFields"),
         lambda o: o["metadata"]["managedFields"][0].update(manager="kubectl"),
         lambda o: o["metadata"]["managedFields"][0].update(operation="Update"),
@@ -101,4 +101,4 @@ def test_ours_is_what_we_wrote_the_label_on() -> None:
     ids=["no label", "another owner", "a copy", "written by kubectl", "not applied"],
 )
 def test_everything_else_is_not_ours(change: Callable[[Json], object]) -> None:
-    assert not difference.ours(live(change), "o", MANAGER)
+    assert not drift.ours(live(change), "o", MANAGER)

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 
 from tests.operators.recorder import Recorder
-from vestibule.adapters.cluster import calls
-from vestibule.apps.operator.runtime import leader
-from vestibule.apps.operator.runtime.pen import Deposed, Pen
-from vestibule.core.kinds import gvk
+from vestibule.api import gvk
+from vestibule.kube import api_requests
+from vestibule.operator import leader_election
+from vestibule.operator.fenced_client import FencedClient, LeadershipLost
 
-CALL = calls.create(gvk.CONFIG_MAP, {"metadata": {"name": "a", "namespace": "n"}})
+CALL = api_requests.create(gvk.CONFIG_MAP, {"metadata": {"name": "a", "namespace": "n"}})
 
 
 class Throne:
@@ -50,7 +50,7 @@ def test_work_begins_ends_and_begins_again_with_leadership() -> None:
                 assert not throne.ended  # the work ends before the lease is let go
                 told.append("ended")
 
-        task = asyncio.create_task(leader.lead(throne, working))
+        task = asyncio.create_task(leader_election.lead(throne, working))
         for lead, count in ((True, 1), (False, 2), (True, 3)):
             throne.leading = lead
             await until(lambda count=count: len(told) == count)
@@ -66,12 +66,12 @@ def test_who_does_not_lead_writes_nothing() -> None:
     async def work() -> list[str]:
         throne = Throne()
         async with Recorder() as server:
-            pen = Pen(server.client, throne)
+            writer = FencedClient(server.client, throne)
             throne.leading = True
-            await pen.send(CALL, gvk.CONFIG_MAP, "first")
+            await writer.send(CALL, gvk.CONFIG_MAP, "first")
             throne.leading = False
-            with pytest.raises(Deposed, match="before it was written"):
-                await pen.send(CALL, gvk.CONFIG_MAP, "second")
+            with pytest.raises(LeadershipLost, match="before it was written"):
+                await writer.send(CALL, gvk.CONFIG_MAP, "second")
             return server.methods
 
     assert asyncio.run(work()) == ["POST"]
@@ -82,8 +82,8 @@ def test_a_write_does_not_outlive_the_fence() -> None:
         throne = Throne()
         throne.leading = True
         async with Recorder(hang=True) as server:
-            pen = Pen(server.client, throne)
-            with pytest.raises(Deposed, match="ended before"):
-                await pen.send(CALL, gvk.CONFIG_MAP, "first")
+            writer = FencedClient(server.client, throne)
+            with pytest.raises(LeadershipLost, match="ended before"):
+                await writer.send(CALL, gvk.CONFIG_MAP, "first")
 
     asyncio.run(work())

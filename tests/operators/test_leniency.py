@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vestibule.apps.operator.runtime import leniency
+from vestibule.operator import failure_policy
 
 Json = dict[str, Any]
 
@@ -33,7 +33,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_held(case: str) -> None:
     wanted, live, expected = CASES[case]
-    found = leniency.held(registration(**wanted), registration(**live))
+    found = failure_policy.held(registration(**wanted), registration(**live))
 
     assert found.registration == registration(**expected)
     assert found.back == (expected != wanted)

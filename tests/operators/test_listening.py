@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 
 from tests.rig.process import free_port
-from vestibule.adapters.cluster.access import Access, Anonymous
-from vestibule.adapters.cluster.client import Client
-from vestibule.apps.operator.hosted.listening import MOST, REST, Listening
+from vestibule.kube.access import AnonymousCredential, ClusterAccess
+from vestibule.kube.client import Client
+from vestibule.operator.controllers.hosted.hosted_informers import MOST, REST, HostedInformers
 
 WHOLE = 1 + len(REST)
 
 
 def nobody() -> Client:
-    return Client(Access(f"http://127.0.0.1:{free_port()}", None, Anonymous()), timeout=0.2)
+    return Client(ClusterAccess(f"http://127.0.0.1:{free_port()}", None, AnonymousCredential()), timeout=0.2)
 
 
 def streams(*keys: str, most: int, gone: str = "", again: str = "") -> dict[str, int]:
     """How many each has after all were looked at, one is gone, and another is looked at again."""
 
     async def run() -> dict[str, int]:
-        listening = Listening(lambda key: None, most)
+        listening = HostedInformers(lambda key: None, most)
         clients = {key: nobody() for key in keys}
         try:
             for key in keys:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from vestibule.apps.operator.sandbox import status
-from vestibule.core.kinds import kata
-from vestibule.core.mutation.sandbox.conflicts import conflicts
-from vestibule.core.mutation.sandbox.world import World
+from vestibule.api import kata
+from vestibule.injection.sandbox.conflicts import conflicts
+from vestibule.injection.sandbox.sandbox_policy import SandboxPolicy
+from vestibule.operator.controllers.sandbox import status
 
 Json = dict[str, Any]
 
@@ -29,9 +29,9 @@ def rules(name: str, *given: tuple[Json, Json]) -> Json:
 
 def found(
     configs: list[Json], sets: list[Json] | None = None, problems: dict[str, str] | None = None
-) -> status.Found:
-    world = World(list(map(kata.kata_config, configs)), list(map(kata.rule_set, sets or [])))
-    return status.Found(world, problems or {}, tuple(conflicts(world.rules)))
+) -> status.SandboxFacts:
+    kata_policy = SandboxPolicy(list(map(kata.kata_config, configs)), list(map(kata.rule_set, sets or [])))
+    return status.SandboxFacts(kata_policy, problems or {}, tuple(conflicts(kata_policy.rules)))
 
 
 def test_the_oldest_is_in_force_and_the_others_are_told() -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests.vectors import ccoctl_operator
 from vestibule import errors
-from vestibule.apps.operator.standalone import desired, status
-from vestibule.apps.operator.standalone.status import Problem, Seen
-from vestibule.core.native.neighbours import Neighbour
+from vestibule.manifests.foreign_webhooks import ForeignWebhook
+from vestibule.operator.controllers.webhook import desired, status
+from vestibule.operator.controllers.webhook.status import InstallObservation, InstallProblem
 
 Json = dict[str, Any]
 
@@ -29,49 +30,49 @@ def deployment(available: int = 2, *, rolling: bool = False, wanted: int = 2) ->
     }
 
 
-def told(seen: Seen) -> list[str]:
-    return [str(one) for one in status.worth_telling(status.conditions(seen))]
+def told(seen: InstallObservation) -> list[str]:
+    return [str(one) for one in ccoctl_operator.unusual(status.conditions(seen))]
 
 
-FAULT = (Problem("Unavailable", "no answer"),)
-CASES: dict[str, tuple[Seen, list[str]]] = {
-    "all is well": (Seen(deployment()), []),
+FAULT = (InstallProblem("Unavailable", "no answer"),)
+CASES: dict[str, tuple[InstallObservation, list[str]]] = {
+    "all is well": (InstallObservation(deployment()), []),
     # vector operator-03
-    "there is no Deployment": (Seen(None), ["Available=False/DeploymentNotFound"]),
+    "there is no Deployment": (InstallObservation(None), ["Available=False/DeploymentNotFound"]),
     "no replica is available": (
-        Seen(deployment(0), unproven="no replica is ready"),
+        InstallObservation(deployment(0), unproven="no replica is ready"),
         ["Available=False/DeploymentUnavailable"],
     ),
-    "a rollout": (Seen(deployment(1, rolling=True)), ["Progressing=True/Deploying"]),
-    "faults for a minute": (Seen(deployment(), FAULT, 60), []),
+    "a rollout": (InstallObservation(deployment(1, rolling=True)), ["Progressing=True/Deploying"]),
+    "faults for a minute": (InstallObservation(deployment(), FAULT, 60), []),
     "faults for more than five minutes": (
-        Seen(deployment(), FAULT, 301),
+        InstallObservation(deployment(), FAULT, 301),
         ["Degraded=True/StaticResourceReconcileFailed"],
     ),
     # ours
     "a replica that does not answer": (
-        Seen(deployment(), unproven="10.0.0.1:8443: not trusted"),
+        InstallObservation(deployment(), unproven="10.0.0.1:8443: not trusted"),
         ["Available=False/ReviewUnanswered"],
     ),
     "not registered yet": (
-        Seen(deployment(), registered=False, unproven="x"),
+        InstallObservation(deployment(), registered=False, unproven="x"),
         ["Available=False/ReviewUnanswered", "Progressing=True/Proving"],
     ),
     "asked to be stricter while nobody answers": (
-        Seen(deployment(), held=True, unproven="x"),
+        InstallObservation(deployment(), held=True, unproven="x"),
         ["Available=False/ReviewUnanswered", "Progressing=True/Proving"],
     ),
     "waiting for a certificate": (
-        Seen(deployment(), waiting="Secret a-tls has no certificate yet", registered=False),
+        InstallObservation(deployment(), waiting="Secret a-tls has no certificate yet", registered=False),
         ["Available=False/NotRegistered", "Progressing=True/Waiting"],
     ),
     "a human must act": (
-        Seen(deployment(), (Problem("ForeignObject", "ClusterRole a", stalled=True),)),
+        InstallObservation(deployment(), (InstallProblem("ForeignObject", "ClusterRole a", stalled=True),)),
         ["Degraded=True/ForeignObject"],
     ),
-    "paused in a rollout": (Seen(deployment(1, rolling=True), paused=True), []),
+    "paused in a rollout": (InstallObservation(deployment(1, rolling=True), paused=True), []),
     "a neighbour": (
-        Seen(deployment(), neighbours=[Neighbour("c", "w", "cwii")]),
+        InstallObservation(deployment(), neighbours=[ForeignWebhook("c", "w", "cwii")]),
         [],
     ),
 }
@@ -85,7 +86,7 @@ def test_conditions(case: str) -> None:
 
 
 def test_a_neighbour_is_told() -> None:
-    seen = Seen(deployment(), neighbours=[Neighbour("c", "w", "cwii")])
+    seen = InstallObservation(deployment(), neighbours=[ForeignWebhook("c", "w", "cwii")])
     alone = next(one for one in status.conditions(seen) if one.type == "Alone")
 
     assert str(alone) == "Alone=False/OtherIdentityWebhooks"
@@ -95,8 +96,8 @@ def test_a_neighbour_is_told() -> None:
 @pytest.mark.parametrize(
     ("error", "reason", "stalled"),
     [
-        (errors.Foreign("x"), "ForeignObject", True),
-        (errors.InvalidInput(errors.Problem("a", "b", "c")), "InvalidSpec", True),
+        (errors.ForeignObject("x"), "ForeignObject", True),
+        (errors.InvalidInput(errors.InputProblem("a", "b", "c")), "InvalidSpec", True),
         (errors.Conflict("x"), "Conflict", False),
         (errors.Forbidden("x"), "Forbidden", False),
         (errors.NotFound("x"), "KindNotServed", False),

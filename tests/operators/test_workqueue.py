@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from vestibule.apps.operator.runtime.workqueue import Queue
+from vestibule.operator.workqueue import Queue
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.process.webhook import Load, Webhook, until
 from tests.serving.authority import Authority
 
@@ -41,6 +43,7 @@ def started(kind: type[Webhook], directory: Path) -> Iterator[Webhook]:
         webhook.close()
 
 
+@pytest.mark.slow
 def test_a_process_without_file_descriptors_recovers_and_does_not_spin(tmp_path: Path) -> None:
     with started(Poor, tmp_path) as webhook, contextlib.ExitStack() as stack:
         until(lambda: webhook.mutate()["allowed"], "a review")
@@ -68,6 +71,7 @@ def cpu_seconds(webhook: Webhook) -> float:
     return (int(times[11]) + int(times[12])) / 100
 
 
+@pytest.mark.slow
 def test_a_full_disk_under_the_audit_lines_is_counted_and_logged_once(tmp_path: Path) -> None:
     with started(Full, tmp_path) as webhook:
         assert webhook.mutate()["allowed"] is True

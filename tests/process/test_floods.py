@@ -66,6 +66,7 @@ def flood(
             stranger.wait(30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "number", "size"),
     [
@@ -96,6 +97,7 @@ def test_no_review_of_others_fails_and_memory_is_bounded(
         assert webhook.metric("vestibule_requests_shed_total") == 0
 
 
+@pytest.mark.slow
 def test_memory_of_a_flood_is_given_back(tmp_path: Path) -> None:
     with running(tmp_path) as webhook:
         for _ in range(20):
@@ -106,6 +108,7 @@ def test_memory_of_a_flood_is_given_back(tmp_path: Path) -> None:
         until(lambda: webhook.resident() - idle < 12 * MIB, "memory given back", 15)
 
 
+@pytest.mark.slow
 def test_floods_of_several_peers_at_once_harm_nobody(tmp_path: Path) -> None:
     with running(tmp_path) as webhook, Load(webhook, 1) as kept, Load(webhook, 1, fresh=True) as fresh:
         until(lambda: kept.sent > 100, "a warm process")

@@ -47,6 +47,7 @@ def vestibule(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.slow
 def test_the_azure_chart(tmp_path: Path) -> None:
     environ = {
         "AZURE_TENANT_ID": TENANT,
@@ -78,6 +79,7 @@ def test_the_eks_manifests_with_both_review_versions(tmp_path: Path) -> None:
         assert webhook.metric("vestibule_injections_total") == 2
 
 
+@pytest.mark.slow
 def test_pod_identity_associations_follow_their_file(tmp_path: Path) -> None:
     file = tmp_path / "associations.json"
     with standing_in("eks", tmp_path, *EKS, f"--watch-container-credentials-config={file}") as webhook:
@@ -181,6 +183,7 @@ def kubeconfig(folder: Path, port: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_an_api_server_that_is_not_up_yet_is_waited_for(tmp_path: Path) -> None:
     """Alive, not ready, and a pod that comes anyway is left to the failure policy."""
     arguments = [*SIDECAR, f"--kubeconfig={kubeconfig(tmp_path, free_port())}"]

@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from vestibule.core.kinds import vocabulary
-from vestibule.core.mutation.identity import layouts
-from vestibule.core.mutation.identity.dialects import cwii_keys
+from vestibule.api import annotation_keys
+from vestibule.injection import layouts
+from vestibule.injection.dialects import cwii_keys
 
 Json = dict[str, Any]
 
@@ -30,7 +30,7 @@ VALUES = st.one_of(
 KEYS = st.one_of(
     st.sampled_from(sorted(cwii_keys.KEYS)),
     st.sampled_from(
-        [*vocabulary.NATIVE_KEYS, "cwii.dev/nonsense", "cwi.dev/aws-inject", "a~b/c~1d", "plain"]
+        [*annotation_keys.NATIVE_KEYS, "cwii.dev/nonsense", "cwi.dev/aws-inject", "a~b/c~1d", "plain"]
     ),
     st.text(max_size=12),
 )
@@ -45,7 +45,7 @@ _ASKS: list[dict[str, str]] = [
         "cwii.dev/az-client-id": "11111111-1111-1111-1111-111111111111",
         "cwii.dev/az-tenant-id": "contoso.onmicrosoft.com",
     },
-    {f"cwii.dev/{provider}-verify": "true" for provider in vocabulary.PROVIDERS},
+    {f"cwii.dev/{provider}-verify": "true" for provider in annotation_keys.PROVIDERS},
     {"cwii.dev/gcp-delivery": "init-container"},
 ]
 _ANY = st.dictionaries(KEYS, VALUES, max_size=6)
@@ -98,7 +98,7 @@ ENV = st.builds(
 )
 _VOLUME_NAMES = st.sampled_from(
     [
-        *map(layouts.token_volume, vocabulary.PROVIDERS),
+        *map(layouts.token_volume, annotation_keys.PROVIDERS),
         layouts.GCP_CREDENTIALS_VOLUME,
         layouts.VERIFY_HOME_VOLUME,
         "data",

@@ -12,7 +12,8 @@ from hypothesis import example, given
 
 from tests.property import pods
 from tests.vectors import case
-from vestibule.core.kinds import config, vocabulary
+from vestibule.api import annotation_keys
+from vestibule.api.settings import schema
 
 Json = dict[str, Any]
 
@@ -38,8 +39,8 @@ PROMISED = re.compile(
 )
 
 
-def decided(pod: Json, objects: list[Json | None], settings: Json) -> tuple[case.Answer, config.Settings]:
-    wanted = config.parse(settings, "property")
+def decided(pod: Json, objects: list[Json | None], settings: Json) -> tuple[case.Answer, schema.Settings]:
+    wanted = schema.parse(settings, "property")
     return case.ask(pod, case.cluster_of(objects), wanted), wanted
 
 
@@ -96,7 +97,9 @@ def without_ours(pod: Json, was: Json) -> Json:
     old = was["metadata"].get("annotations")
     if annotations is not None:
         kept = {
-            k: v for k, v in annotations.items() if k not in (vocabulary.INJECTED, vocabulary.GCP_CREDENTIALS)
+            k: v
+            for k, v in annotations.items()
+            if k not in (annotation_keys.INJECTED, annotation_keys.GCP_CREDENTIALS)
         }
         restored = {k: v for k, v in (old or {}).items() if k not in kept}
         rest["metadata"]["annotations"] = {**kept, **restored} if old is not None else None
@@ -134,7 +137,7 @@ def test_everything_of_the_users_survives_unknown_fields_included(
             (mutated["spec"].get(field) or [])[-len(mine) or None :] if field == "initContainers" else None
         )
         pairs = zip(mine, theirs if theirs is not None else mutated["spec"][field], strict=False)
-        if field == "initContainers" and config.parse(settings, "property").mode == "strict":
+        if field == "initContainers" and schema.parse(settings, "property").mode == "strict":
             pairs = zip(mine, mutated["spec"].get(field) or [], strict=False)
         for old, new in pairs:
             for part in ("env", "volumeMounts"):
@@ -154,7 +157,7 @@ def test_warnings_are_few_short_and_printable(pod: Json, objects: list[Json | No
 def test_a_dry_run_gets_the_same_answer_and_writes_nothing(
     pod: Json, objects: list[Json | None], settings: Json
 ) -> None:
-    wanted = config.parse(settings, "property")
+    wanted = schema.parse(settings, "property")
 
     real = case.ask(pod, case.cluster_of(objects), wanted)
     dry = case.ask(pod, case.cluster_of(objects), wanted, dry_run=True)

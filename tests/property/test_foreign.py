@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.property import pods
 from tests.vectors import case
-from vestibule.core.kinds import config
+from vestibule.api.settings import schema
 
 Json = dict[str, Any]
 PROVIDER = "projects/1/locations/global/workloadIdentityPools/p/providers/c"
@@ -150,7 +150,7 @@ def decided(pod: Json, annotations: Json, data: Json) -> case.Answer:
         "kind": "ServiceAccount",
         "metadata": {"name": "app", "namespace": "team-a", "annotations": annotations},
     }
-    return case.ask(pod, case.cluster_of([account]), config.parse(data, "property"))
+    return case.ask(pod, case.cluster_of([account]), schema.parse(data, "property"))
 
 
 PROXIED: Json = {

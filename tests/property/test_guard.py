@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.vectors import case
-from vestibule.core.kinds import config
+from vestibule.api.settings import schema
 
 Json = dict[str, Any]
 ACCOUNT = "123456789012"
@@ -116,17 +116,17 @@ SETTINGS = st.builds(
 )
 
 
-def used(pod: Json) -> str:
-    """All that containers see of a pod: their own specs, the volumes, and annotations that volumes show."""
-    spec = pod["spec"]
-    volumes = json.dumps(spec.get("volumes") or [])
+def used(pod: Json, container: Json) -> str:
+    """All that a container sees of its pod: its own spec, its volumes, and annotations that these show."""
+    names = {mount["name"] for mount in container.get("volumeMounts") or ()}
+    volumes = [one for one in pod["spec"].get("volumes") or () if one["name"] in names]
+    text = json.dumps(volumes)
     shown = {
         key: value
         for key, value in (pod["metadata"].get("annotations") or {}).items()
-        if f"metadata.annotations['{key}']" in volumes
+        if f"metadata.annotations['{key}']" in text
     }
-    seen = [spec.get("containers"), spec.get("initContainers"), spec.get("volumes"), shown]
-    return json.dumps(seen).replace('\\"', '"')
+    return json.dumps([container, volumes, shown]).replace('\\"', '"')
 
 
 def cluster(account: dict[str, str], namespace: dict[str, str]) -> Any:
@@ -167,7 +167,7 @@ def test_no_key_dialect_or_variable_leads_around_a_policy(
     given_: Json,
     policy: Json,
 ) -> None:
-    wanted = config.parse({**given_, "policies": [policy]}, "test")
+    wanted = schema.parse({**given_, "policies": [policy]}, "test")
     pod: Json = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -180,11 +180,12 @@ def test_no_key_dialect_or_variable_leads_around_a_policy(
     if not answer.response["allowed"]:
         assert answer.operations == []
         return
-    token = any("serviceAccountToken" in json.dumps(v) for v in answer.pod["spec"].get("volumes") or [])
-    seen = used(answer.pod)
-    for evil in EVIL:
-        # a variable without any token of the pod names credentials that the program brings along
-        assert evil not in seen or not token, (evil, seen)
+    spec = answer.pod["spec"]
+    for container in (*(spec.get("initContainers") or ()), *spec["containers"]):
+        seen = used(answer.pod, container)
+        for evil in EVIL:
+            # a variable without any token of the pod names credentials that the program brings along
+            assert evil not in seen or "serviceAccountToken" not in seen, (evil, seen)
 
 
 POD: Json = {
@@ -196,7 +197,7 @@ POD: Json = {
 
 
 def ask(policy: Json, pod: Json, account: dict[str, str] | None = None, **more: Any) -> case.Answer:
-    wanted = config.parse({"policies": [policy], **more}, "test")
+    wanted = schema.parse({"policies": [policy], **more}, "test")
     return case.ask(pod, cluster(account or {}, {}), wanted)
 
 
@@ -296,14 +297,14 @@ def test_a_host_network_pod_that_is_left_alone_is_still_judged() -> None:
 )
 def test_a_policy_that_cannot_be_understood_refuses_identities_in_its_scope(edit: Json) -> None:
     from vestibule import errors
-    from vestibule.core.mutation.policy import compile_policy
+    from vestibule.injection.policy import compile_policy
 
     spec = {"match": {"namespaces": ["team-*"]}, "limits": {"aws": {"roleArns": [GOOD_ROLE]}}, **edit}
     obj = {"metadata": {"name": "broken"}, "spec": spec}
     pod = copy.deepcopy(POD)
     pod["metadata"]["annotations"] = {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": GOOD_ROLE}
 
-    policy = compile_policy(config.parse({}, "test"), [obj])
+    policy = compile_policy(schema.parse({}, "test"), [obj])
     asking, recorder = case.handler_with(case.cluster_of([]), policy)
     refused = case.through(asking, recorder, pod)
     plain = case.through(asking, recorder, POD)
@@ -316,4 +317,4 @@ def test_a_policy_that_cannot_be_understood_refuses_identities_in_its_scope(edit
         other = case.through(asking, recorder, pod, namespace="other")
         assert other.response["allowed"], "outside of its scope"
     with pytest.raises(errors.InvalidSettings):
-        config.parse({"policies": [{"name": "broken", **spec}]}, "test")
+        schema.parse({"policies": [{"name": "broken", **spec}]}, "test")

@@ -14,9 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.vectors import case
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.core.admission import apply
-from vestibule.core.kinds import config
+from vestibule.admission import apply
+from vestibule.api.settings import schema
+from vestibule.kube.memory_cluster import MemoryCluster
 
 Json = dict[str, Any]
 ROLE = "arn:aws:iam::123456789012:role/"
@@ -220,7 +220,7 @@ WORKLOAD: Json = {
 @example([(WORKLOAD, "CREATE", "team-a", other_webhook, None, 3)] * 3, {"vocabularies": ["eks"]})
 @example([(WORKLOAD, "CREATE", "team-a", sidecar, None, 3)] * 3, {"vocabularies": ["eks"], "mode": "strict"})
 def test_a_handler_that_served_many_pods_answers_as_a_fresh_one(sent: list[Any], given_: Json) -> None:
-    wanted = config.parse(given_, "test")
+    wanted = schema.parse(given_, "test")
     cluster = MemoryCluster(OBJECTS)
     old, _ = case.handler_of(cluster, wanted)
 
@@ -249,7 +249,7 @@ def test_pods_of_one_workload_beside_a_webhook_that_changes_images_all_get_their
     """The verdict "already injected" of one pod's second pass once reached the next pod's first."""
     for given_ in ({"vocabularies": ["eks"]}, {"vocabularies": ["azwi"], "azwi": {"requireLabel": False}}):
         cluster = MemoryCluster([*OBJECTS, account("app", {**ASKS["eks"], **ASKS["azwi"]})])
-        handler, recorder = case.handler_of(cluster, config.parse(given_, "test"))
+        handler, recorder = case.handler_of(cluster, schema.parse(given_, "test"))
         pod = copy.deepcopy(WORKLOAD)
         pod["spec"]["serviceAccountName"] = "app"
         injected = 0
@@ -265,7 +265,7 @@ def test_pods_of_one_workload_beside_a_webhook_that_changes_images_all_get_their
 
 def test_a_change_of_the_cluster_is_seen_by_the_next_pod() -> None:
     cluster = MemoryCluster(OBJECTS)
-    handler, _ = case.handler_of(cluster, config.parse({}, "test"))
+    handler, _ = case.handler_of(cluster, schema.parse({}, "test"))
     pod = copy.deepcopy(WORKLOAD)
     pod["spec"]["serviceAccountName"] = "cwii"
     body = case.review(pod)

@@ -15,6 +15,8 @@ import pytest
 
 from tests.rig import build, catalogue, toolchain
 
+pytestmark = pytest.mark.rig
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

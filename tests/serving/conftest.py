@@ -9,8 +9,8 @@ import pytest
 from tests.serving.authority import Authority, Mount
 from tests.serving.live import Live
 
-from vestibule.adapters.serving.certwatch import CertFiles, CertWatcher
-from vestibule.adapters.serving.tls import TlsHolder
+from vestibule.httpserver.certificate_watcher import CertFiles, CertWatcher
+from vestibule.httpserver.tls import TlsHolder
 
 Serve = Callable[..., Live]
 

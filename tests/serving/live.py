@@ -11,9 +11,16 @@ from typing import Any, TypeVar
 import uvloop
 from tests.serving.wire import Address
 
-from vestibule.adapters.serving.certwatch import CertWatcher
-from vestibule.adapters.serving.server import Handler, HttpRequest, HttpResponse, Limits, Server, Stats
-from vestibule.adapters.serving.tls import TlsHolder
+from vestibule.httpserver.certificate_watcher import CertWatcher
+from vestibule.httpserver.server import (
+    Handler,
+    HttpRequest,
+    HttpResponse,
+    HttpsServer,
+    ServerLimits,
+    ServerStats,
+)
+from vestibule.httpserver.tls import TlsHolder
 
 T = TypeVar("T")
 
@@ -33,13 +40,13 @@ class Live:
         self,
         handler: Handler = echo,
         *,
-        limits: Limits | None = None,
+        limits: ServerLimits | None = None,
         tls: TlsHolder | None = None,
         watcher: CertWatcher | None = None,
         addresses: Sequence[Address] = LOOPBACK,
         loop_factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop,
     ) -> None:
-        self.server = Server(handler, limits=limits or Limits(), tls=tls, name="test")
+        self.server = HttpsServer(handler, limits=limits or ServerLimits(), tls=tls, name="test")
         self._watcher = watcher
         self._addresses = addresses
         self._loop_factory = loop_factory
@@ -55,7 +62,7 @@ class Live:
         self.address = self.addresses[0]
 
     @property
-    def stats(self) -> Stats:
+    def stats(self) -> ServerStats:
         return self.server.stats
 
     def call(self, work: Coroutine[Any, Any, T], *, within: float = 10.0) -> T:

@@ -14,9 +14,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from tests.serving.authority import Authority, Mount
 
-from vestibule.adapters.serving.certwatch import CertFiles, CertWatcher
-from vestibule.adapters.serving.tls import TlsHolder
 from vestibule.errors import InvalidSettings
+from vestibule.httpserver.certificate_watcher import CertFiles, CertWatcher
+from vestibule.httpserver.tls import TlsHolder
 
 DAY = 86_400.0
 
@@ -320,7 +320,7 @@ def test_a_swap_in_the_middle_of_a_load_never_mixes_two_generations(
 def test_loading_needs_no_cryptography() -> None:
     """The library would double the size of the process."""
     code = (
-        "import sys, vestibule.adapters.serving.server, vestibule.adapters.serving.certwatch;"
+        "import sys, vestibule.httpserver.server, vestibule.httpserver.certificate_watcher;"
         "sys.exit('cryptography' in sys.modules)"
     )
 

@@ -15,14 +15,14 @@ from tests.serving.authority import Authority
 from tests.serving.conftest import Serve
 from tests.serving.wire import Wire, request, until
 
-from vestibule.adapters.serving.protocol import Connection
-from vestibule.adapters.serving.reader import Reader
-from vestibule.adapters.serving.server import HttpResponse, Limits
-from vestibule.adapters.serving.tls import TlsHolder
+from vestibule.httpserver.connection import Connection
+from vestibule.httpserver.request_parser import RequestParser
+from vestibule.httpserver.server import HttpResponse, ServerLimits
+from vestibule.httpserver.tls import TlsHolder
 
 
 def test_a_new_caller_is_served_in_the_place_of_the_longest_idle_one(serve: Serve) -> None:
-    live = serve(limits=Limits(connections=2))
+    live = serve(limits=ServerLimits(connections=2))
 
     with Wire(live.address) as first, Wire(live.address) as second:
         assert first.ask().status == 200
@@ -45,7 +45,7 @@ def test_a_connection_whose_request_is_served_is_never_closed_for_another(serve:
             await asyncio.sleep(0.005)
         return HttpResponse(200)
 
-    live = serve(lambda _: patient(), limits=Limits(connections=2))
+    live = serve(lambda _: patient(), limits=ServerLimits(connections=2))
 
     with Wire(live.address) as first, Wire(live.address) as second:
         for wire in (first, second):
@@ -61,7 +61,7 @@ def test_a_connection_whose_request_is_served_is_never_closed_for_another(serve:
 
 def test_who_never_asked_goes_before_who_is_idle(serve: Serve) -> None:
     """An API server's connection may be idle for a minute; a stranger's that was opened later goes first."""
-    live = serve(limits=Limits(connections=3))
+    live = serve(limits=ServerLimits(connections=3))
 
     with Wire(live.address) as used, contextlib.ExitStack() as stack:
         assert used.ask().status == 200
@@ -77,7 +77,7 @@ def test_who_never_asked_goes_before_who_is_idle(serve: Serve) -> None:
 
 
 def test_a_peer_with_more_than_half_of_all_connections_gives_them_up_first(serve: Serve) -> None:
-    live = serve(limits=Limits(connections=8))
+    live = serve(limits=ServerLimits(connections=8))
 
     with Wire(live.address, source="127.0.0.9") as other, contextlib.ExitStack() as stack:
         assert other.ask().status == 200  # idle for longer than all that follow
@@ -94,7 +94,7 @@ def test_all_callers_behind_one_address_are_served(
     serve: Serve, holder: TlsHolder, authority: Authority
 ) -> None:
     """Behind a tunnel or a NAT all API servers are one peer."""
-    live = serve(limits=Limits(connections=256), tls=holder)
+    live = serve(limits=ServerLimits(connections=256), tls=holder)
     client = authority.trusting()
 
     with contextlib.ExitStack() as stack:
@@ -109,7 +109,7 @@ def test_all_callers_behind_one_address_are_served(
 def test_waiting_sockets_above_the_limit_are_closed_of_the_peer_with_most(
     serve: Serve, holder: TlsHolder, authority: Authority
 ) -> None:
-    live = serve(limits=Limits(waiting=4), tls=holder)
+    live = serve(limits=ServerLimits(waiting=4), tls=holder)
 
     with contextlib.ExitStack() as stack:
         other = stack.enter_context(Wire(live.address, source="127.0.0.9"))
@@ -129,7 +129,7 @@ def test_waiting_sockets_above_the_limit_are_closed_of_the_peer_with_most(
 def test_handshakes_that_stall_do_not_hold_up_others(
     serve: Serve, holder: TlsHolder, authority: Authority, source: str
 ) -> None:
-    live = serve(limits=Limits(handshakes=4), tls=holder)
+    live = serve(limits=ServerLimits(handshakes=4), tls=holder)
     client = authority.trusting()
 
     with contextlib.ExitStack() as stack:
@@ -144,7 +144,7 @@ def test_handshakes_that_stall_do_not_hold_up_others(
 def test_handshakes_are_begun_at_a_bounded_rate_and_peers_take_turns(
     serve: Serve, holder: TlsHolder, authority: Authority
 ) -> None:
-    live = serve(limits=Limits(handshake_rate=20), tls=holder)
+    live = serve(limits=ServerLimits(handshake_rate=20), tls=holder)
     client = authority.trusting()
 
     with contextlib.ExitStack() as stack:
@@ -171,7 +171,7 @@ def test_connections_that_are_gone_leave_nothing_behind(
         for turn in range(number):
             visit(live.address, client, turn)
         assert until(lambda: live.stats.connections == 0)
-        left = [thing for thing in gc.get_objects() if isinstance(thing, Connection | Reader)]
+        left = [thing for thing in gc.get_objects() if isinstance(thing, Connection | RequestParser)]
 
         assert len(left) <= 2  # the loop may still hold the last callback
     finally:

@@ -14,8 +14,8 @@ from tests.serving.live import Live
 from tests.serving.test_handlers import Gate
 from tests.serving.wire import Wire, ask, request, until
 
-from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Limits
-from vestibule.adapters.serving.tls import TlsHolder
+from vestibule.httpserver.server import HttpRequest, HttpResponse, ServerLimits
+from vestibule.httpserver.tls import TlsHolder
 
 
 class Polite(threading.Thread):
@@ -185,7 +185,7 @@ def test_a_handshake_that_never_ends_does_not_hold_up_the_drain(serve: Serve, ho
 
 
 def test_a_peer_that_does_not_confirm_the_close_does_not_hold_up_the_drain(serve: Serve) -> None:
-    live = serve(limits=Limits(write_seconds=60))
+    live = serve(limits=ServerLimits(write_seconds=60))
 
     with Wire(live.address) as wire:
         wire.ask()

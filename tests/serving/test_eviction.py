@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestibule.adapters.serving import eviction, peers
+from vestibule.httpserver import eviction, peers
 
 NOW = 1000.0
 

@@ -15,9 +15,9 @@ from tests.serving.memory import Memory
 from tests.serving.wire import Answer, Wire, ask, request, until
 
 from vestibule import errors
-from vestibule.adapters.serving.protocol import Connection
-from vestibule.adapters.serving.server import Handler, HttpRequest, HttpResponse, Limits
-from vestibule.adapters.serving.service import Service
+from vestibule.httpserver.connection import Connection
+from vestibule.httpserver.server import Handler, HttpRequest, HttpResponse, ServerLimits
+from vestibule.httpserver.server_state import ServerState
 
 
 class Gate:
@@ -131,14 +131,14 @@ def test_a_handler_past_its_deadline_is_cancelled_and_answered_503(serve: Serve)
 
 
 def test_the_default_deadline_applies_when_the_caller_names_none(serve: Serve) -> None:
-    live = serve(Gate(), limits=Limits(deadline_seconds=0.1))
+    live = serve(Gate(), limits=ServerLimits(deadline_seconds=0.1))
 
     assert ask(live.address).status == 503
 
 
 def test_above_the_inflight_limit_waiting_is_refused_but_quick_answers_are_given(serve: Serve) -> None:
     gate = Gate()
-    live = serve(gate, limits=Limits(inflight=2))
+    live = serve(gate, limits=ServerLimits(inflight=2))
 
     with Wire(live.address) as first, Wire(live.address) as second, Wire(live.address) as third:
         first.send(request())
@@ -174,7 +174,7 @@ def test_the_handler_of_a_client_that_has_gone_is_cancelled(serve: Serve) -> Non
 def test_a_client_that_goes_before_its_handler_starts_leaves_no_warning(begun: bool) -> None:
     async def come_and_go() -> int:
         gate = Gate()
-        service = Service(cast(Handler, gate), Limits(), None)
+        service = ServerState(cast(Handler, gate), ServerLimits(), None)
         service.loop = asyncio.get_running_loop()
         service.stats.connections = 1
         connection = Connection(service)
@@ -205,7 +205,7 @@ def test_a_lagging_loop_sheds_until_it_is_back(serve: Serve) -> None:
             time.sleep(0.7)
         return HttpResponse(200)
 
-    live = serve(handler, limits=Limits(lag_shed_seconds=0.2))
+    live = serve(handler, limits=ServerLimits(lag_shed_seconds=0.2))
 
     with Wire(live.address) as blocking, Wire(live.address) as other:
         blocking.send(request("GET", "/block"))

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.serving.live import echo
 from tests.serving.memory import Memory
 
-from vestibule.adapters.serving import reader
-from vestibule.adapters.serving.protocol import Connection
-from vestibule.adapters.serving.server import Limits
-from vestibule.adapters.serving.service import Service
+from vestibule.httpserver import request_parser
+from vestibule.httpserver.connection import Connection
+from vestibule.httpserver.server import ServerLimits
+from vestibule.httpserver.server_state import ServerState
 
-LIMITS = Limits(body=200, headers=400, header_count=12, pipeline=1000)
+LIMITS = ServerLimits(body=200, headers=400, header_count=12, pipeline=1000)
 
 
 class Clock:
@@ -37,13 +37,13 @@ class Clock:
             self.soon.pop()()
 
 
-def service() -> Service:
-    made = Service(echo, LIMITS, None)
+def service() -> ServerState:
+    made = ServerState(echo, LIMITS, None)
     made.loop = cast(asyncio.AbstractEventLoop, Clock())
     return made
 
 
-def answers(pieces: Sequence[bytes], shared: Service, *, reads: int = 1) -> tuple[bytes, bool]:
+def answers(pieces: Sequence[bytes], shared: ServerState, *, reads: int = 1) -> tuple[bytes, bool]:
     """What a connection that reads ``pieces`` writes, and whether it then closes; it gets its turn after
     every so many reads."""
     loop = cast(Clock, shared.loop)
@@ -180,7 +180,7 @@ def test_a_damaged_request_never_raises_and_ends_the_connection_at_most_once(
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300), st.binary(max_size=300))
 def test_after_the_end_nothing_is_parsed(before: bytes, after: bytes) -> None:
-    incoming = reader.Reader(LIMITS, lambda: 0.0, service().heads)
+    incoming = request_parser.RequestParser(LIMITS, lambda: 0.0, service().heads)
     incoming.feed(before)
     incoming.end()
     queued = list(incoming.inbox)

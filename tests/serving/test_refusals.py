@@ -13,7 +13,7 @@ import pytest
 from tests.serving.conftest import Serve
 from tests.serving.wire import Wire, ask, request, until
 
-from vestibule.adapters.serving.server import HttpResponse, Limits
+from vestibule.httpserver.server import HttpResponse, ServerLimits
 
 _MIB = 1024 * 1024
 
@@ -193,7 +193,7 @@ def test_a_truncated_request_ends_quietly(serve: Serve, raw: bytes) -> None:
 
 
 def test_a_declared_length_above_the_limit_is_refused_before_the_body_is_read(serve: Serve) -> None:
-    live = serve(limits=Limits(body=10))
+    live = serve(limits=ServerLimits(body=10))
 
     with Wire(live.address) as wire:
         assert wire.ask("POST", "/", b"x" * 10).status == 200
@@ -204,7 +204,7 @@ def test_a_declared_length_above_the_limit_is_refused_before_the_body_is_read(se
 
 
 def test_chunks_above_the_limit_are_refused(serve: Serve) -> None:
-    live = serve(limits=Limits(body=10))
+    live = serve(limits=ServerLimits(body=10))
 
     with Wire(live.address) as wire:
         wire.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\na\r\n0123456789\r\n")
@@ -252,7 +252,7 @@ def test_tiny_chunks_do_not_cost_more_than_their_bytes(serve: Serve) -> None:
 
 def test_half_read_bodies_of_all_connections_together_are_bounded(serve: Serve) -> None:
     """The one that has made us wait longest goes, not the one that has come last."""
-    live = serve(limits=Limits(buffered=1_000_000))
+    live = serve(limits=ServerLimits(buffered=1_000_000))
     half = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n" + b"x" * 600_000
 
     with Wire(live.address) as first, Wire(live.address) as second:
@@ -269,7 +269,7 @@ def test_half_read_bodies_of_all_connections_together_are_bounded(serve: Serve) 
 def test_a_peer_that_has_asked_before_is_told_to_come_back_when_its_half_read_body_is_dropped(
     serve: Serve,
 ) -> None:
-    live = serve(limits=Limits(buffered=1_000_000))
+    live = serve(limits=ServerLimits(buffered=1_000_000))
     half = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n" + b"x" * 600_000
 
     with Wire(live.address) as first, Wire(live.address) as second:
@@ -285,7 +285,7 @@ def test_a_peer_that_has_asked_before_is_told_to_come_back_when_its_half_read_bo
 
 
 def test_half_read_bodies_do_not_shed_a_complete_request(serve: Serve) -> None:
-    live = serve(limits=Limits(buffered=1_000_000))
+    live = serve(limits=ServerLimits(buffered=1_000_000))
     half = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n" + b"x" * 300_000
 
     with contextlib.ExitStack() as stack:
@@ -296,7 +296,7 @@ def test_half_read_bodies_do_not_shed_a_complete_request(serve: Serve) -> None:
 
 
 def test_answers_that_are_not_taken_are_bounded(serve: Serve) -> None:
-    live = serve(lambda _: HttpResponse(200, b"x" * 8_000_000), limits=Limits(buffered=16_000_000))
+    live = serve(lambda _: HttpResponse(200, b"x" * 8_000_000), limits=ServerLimits(buffered=16_000_000))
 
     with contextlib.ExitStack() as stack:
         for _ in range(8):
@@ -315,7 +315,7 @@ def test_requests_that_wait_for_their_handler_are_bounded_in_bytes(serve: Serve)
             await asyncio.sleep(0.005)
         return HttpResponse(200)
 
-    live = serve(lambda _: patient(), limits=Limits(inflight_bytes=1_000_000))
+    live = serve(lambda _: patient(), limits=ServerLimits(inflight_bytes=1_000_000))
 
     with Wire(live.address) as first, Wire(live.address) as second, Wire(live.address) as third:
         first.send(request("POST", "/", b"x" * 900_000))

@@ -9,7 +9,7 @@ import pytest
 from tests.serving.conftest import Serve
 from tests.serving.wire import Wire, ask, request, until
 
-from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Limits
+from vestibule.httpserver.server import HttpRequest, HttpResponse, ServerLimits
 
 
 def test_a_request_reaches_the_handler_in_its_parts(serve: Serve) -> None:
@@ -75,7 +75,7 @@ def test_pipelined_requests_are_answered_in_order_when_the_first_is_the_slowest(
 
 
 def test_a_pipeline_deeper_than_the_limit_is_cut_after_the_limit(serve: Serve) -> None:
-    live = serve(limits=Limits(pipeline=3))
+    live = serve(limits=ServerLimits(pipeline=3))
 
     with Wire(live.address) as wire:
         wire.send(b"".join(request("GET", f"/{number}") for number in range(9)))

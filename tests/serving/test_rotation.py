@@ -13,8 +13,8 @@ from tests.serving.conftest import Serve
 from tests.serving.live import Live
 from tests.serving.wire import Wire, ask, until
 
-from vestibule.adapters.serving.certwatch import CertFiles, CertWatcher
-from vestibule.adapters.serving.tls import TlsHolder
+from vestibule.httpserver.certificate_watcher import CertFiles, CertWatcher
+from vestibule.httpserver.tls import TlsHolder
 
 
 class Clients:

@@ -11,8 +11,8 @@ from tests.serving.authority import Authority
 from tests.serving.conftest import Serve
 from tests.serving.wire import Wire, ask, request, until
 
-from vestibule.adapters.serving.server import HttpRequest, HttpResponse, Limits
-from vestibule.adapters.serving.tls import TlsHolder
+from vestibule.httpserver.server import HttpRequest, HttpResponse, ServerLimits
+from vestibule.httpserver.tls import TlsHolder
 
 
 def dripped_until_cut_off(wire: Wire, data: bytes) -> bool:
@@ -31,16 +31,16 @@ def dripped_until_cut_off(wire: Wire, data: bytes) -> bool:
 @pytest.mark.parametrize(
     ("start", "limits"),
     [
-        pytest.param(b"", Limits(header_seconds=0.3), id="slow headers"),
+        pytest.param(b"", ServerLimits(header_seconds=0.3), id="slow headers"),
         pytest.param(
             b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n",
-            Limits(body_seconds=0.3),
+            ServerLimits(body_seconds=0.3),
             id="slow body",
         ),
     ],
 )
 def test_a_dripping_peer_is_cut_off(
-    serve: Serve, holder: TlsHolder, authority: Authority, encrypted: bool, start: bytes, limits: Limits
+    serve: Serve, holder: TlsHolder, authority: Authority, encrypted: bool, start: bytes, limits: ServerLimits
 ) -> None:
     live = serve(limits=limits, tls=holder if encrypted else None)
 
@@ -56,7 +56,7 @@ def test_a_dripping_peer_is_cut_off(
 
 
 def test_the_time_for_a_head_starts_anew_with_each_request(serve: Serve) -> None:
-    live = serve(limits=Limits(header_seconds=0.6))
+    live = serve(limits=ServerLimits(header_seconds=0.6))
     raw = request()
 
     with Wire(live.address) as wire:
@@ -69,7 +69,7 @@ def test_the_time_for_a_head_starts_anew_with_each_request(serve: Serve) -> None
 
 
 def test_an_idle_connection_is_closed_after_its_time_and_not_before(serve: Serve) -> None:
-    live = serve(limits=Limits(idle_seconds=0.5))
+    live = serve(limits=ServerLimits(idle_seconds=0.5))
 
     with Wire(live.address) as wire:
         wire.ask()
@@ -81,7 +81,7 @@ def test_an_idle_connection_is_closed_after_its_time_and_not_before(serve: Serve
 
 
 def test_a_peer_that_never_starts_its_handshake_is_cut_off(serve: Serve, holder: TlsHolder) -> None:
-    live = serve(limits=Limits(handshake_seconds=0.3), tls=holder)
+    live = serve(limits=ServerLimits(handshake_seconds=0.3), tls=holder)
 
     with Wire(live.address) as wire:
         assert until(lambda: live.stats.connections == 1)
@@ -92,7 +92,7 @@ def test_a_peer_that_never_starts_its_handshake_is_cut_off(serve: Serve, holder:
 
 
 def test_a_peer_that_stops_in_the_middle_of_its_handshake_is_cut_off(serve: Serve, holder: TlsHolder) -> None:
-    live = serve(limits=Limits(handshake_seconds=0.3), tls=holder)
+    live = serve(limits=ServerLimits(handshake_seconds=0.3), tls=holder)
 
     with Wire(live.address) as wire:
         wire.send(b"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03")  # 200 bytes announced, 6 sent
@@ -104,7 +104,7 @@ def test_a_peer_that_stops_in_the_middle_of_its_handshake_is_cut_off(serve: Serv
 def test_a_peer_that_is_silent_after_its_handshake_holds_up_nobody(
     serve: Serve, holder: TlsHolder, authority: Authority
 ) -> None:
-    live = serve(limits=Limits(idle_seconds=0.3), tls=holder)
+    live = serve(limits=ServerLimits(idle_seconds=0.3), tls=holder)
 
     with Wire(live.address, tls=authority.trusting()) as wire:
         assert ask(live.address, tls=authority.trusting()).status == 200
@@ -121,7 +121,7 @@ def test_a_peer_that_does_not_read_its_answers_is_cut_off(
         answered.append(request.path)
         return HttpResponse(200, b"x" * 4_000_000)
 
-    live = serve(handler, limits=Limits(write_seconds=0.4), tls=holder if encrypted else None)
+    live = serve(handler, limits=ServerLimits(write_seconds=0.4), tls=holder if encrypted else None)
 
     with Wire(live.address, tls=authority.trusting() if encrypted else None) as wire:
         wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -136,7 +136,8 @@ def test_a_peer_that_does_not_read_its_answers_is_cut_off(
 
 def test_a_peer_that_reads_slowly_but_steadily_gets_all_its_answers(serve: Serve) -> None:
     live = serve(
-        lambda request: HttpResponse(200, request.path.encode() * 200_000), limits=Limits(write_seconds=2)
+        lambda request: HttpResponse(200, request.path.encode() * 200_000),
+        limits=ServerLimits(write_seconds=2),
     )
 
     with Wire(live.address) as wire:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vestibule.adapters.serving import target
+from vestibule.httpserver import request_target
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ from vestibule.adapters.serving import target
     ],
 )
 def test_half_of_the_callers_timeout_is_ours(query: str, seconds: float | None) -> None:
-    assert target.parse(b"/mutate?" + query.encode()).seconds == (
+    assert request_target.parse(b"/mutate?" + query.encode()).seconds == (
         None if seconds is None else pytest.approx(seconds)
     )
 
@@ -59,10 +59,10 @@ def test_half_of_the_callers_timeout_is_ours(query: str, seconds: float | None) 
     ],
 )
 def test_a_target_is_split_into_path_and_query(raw: bytes, path: str, query: str) -> None:
-    assert target.parse(raw)[:2] == (path, query)
+    assert request_target.parse(raw)[:2] == (path, query)
 
 
 @pytest.mark.parametrize("raw", [b"", b"a", b"host:443", b"?a", b"http:", b"http://"])
 def test_what_is_no_target_is_refused(raw: bytes) -> None:
-    with pytest.raises(target.InvalidTarget):
-        target.parse(raw)
+    with pytest.raises(request_target.InvalidRequestTarget):
+        request_target.parse(raw)

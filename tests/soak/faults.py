@@ -1,31 +1,27 @@
-"""The faults, one after the other, and which of them may explain an admission that was lost.
+"""The faults, one after the other, and when those were under way that may cost an admission.
 
-Only two may cost an admission: ``kill -9`` of a replica (what it had in flight), and a restart of the API
-server itself, which nobody can be called through meanwhile. A loss at any other moment is unexplained.
+Only two may: ``kill -9`` of a replica (what it had in flight), and a restart of the API server itself, which
+nobody can be called through meanwhile. Which loss is put down to which of them is told in losses.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
 
 from tests.apiserver.balancer import Balancer
 from tests.apiserver.hall import Hall, Replica
 from tests.serving.authority import Authority
+from tests.soak import losses
+from tests.soak.counted import Counted
+from tests.soak.losses import KILL, RESTART, Window
 from tests.soak.tally import Tally
-
-KILL: Final = "kill -9 of a replica"
-RESTART: Final = "restart of the API server"
-EXPLAINS: Final = (KILL, RESTART)
-UNEXPLAINED: Final = "unexplained"
-AFTER: Final = 12.0
-"""Seconds after such a fault in which answers may still fail: the webhook's timeout and two."""
 
 
 class Faults:
@@ -37,12 +33,14 @@ class Faults:
         balancer: Balancer,
         tally: Tally,
         replicas: list[Replica],
+        counted: Counted,
         old: Path | None = None,
     ) -> None:
         """``old`` is the work tree of an earlier version: replicas are then upgraded and rolled back."""
         self._old = old
         self._hall, self._balancer, self._tally, self._replicas = hall, balancer, tally, replicas
-        self._windows: list[tuple[float, float, str]] = []
+        self._counted = counted
+        self._windows: list[Window] = []
         self._authority: Authority = hall.authority
         self._turn = 0
         self._all: tuple[tuple[str, Callable[[], None]], ...] = (
@@ -56,25 +54,25 @@ class Faults:
         if old is not None:
             self._all = (("upgrade", self._upgrade), ("rollback", self._roll_back))
 
-    def cause(self, moment: float) -> str:
-        """What may explain a loss of a request that began then."""
-        for since, until, name in reversed(self._windows[-20:]):
-            if since - AFTER <= moment <= until:
-                return f"in flight at {name}"
-        return UNEXPLAINED
+    def cause(self, kind: str, moment: float) -> str:
+        """What explains a loss of this kind that was seen then."""
+        return losses.cause(kind, moment, self._windows[-20:])
 
     def next(self) -> str:
         """One fault; its name."""
         name, act = self._all[self._turn % len(self._all)]
         self._turn += 1
-        since = time.monotonic()
-        if name in EXPLAINS:
-            self._windows.append((since, since + 3600, name))
         act()
-        if name in EXPLAINS:
-            self._windows[-1] = (since, time.monotonic() + AFTER, name)
         self._tally.fault(name)
+        self._counted.take()
         return name
+
+    @contextlib.contextmanager
+    def _window(self, fault: str) -> Iterator[None]:
+        window = Window(fault, time.monotonic())
+        self._windows.append(window)
+        yield
+        window.until = time.monotonic()
 
     def _add(self) -> None:
         new = self._hall.start()
@@ -107,8 +105,9 @@ class Faults:
     def _kill(self) -> None:
         self._add()
         old = self._replicas.pop(0)
-        old.process.send_signal(signal.SIGKILL)
-        old.process.wait(10)
+        with self._window(KILL):
+            old.process.send_signal(signal.SIGKILL)
+            old.process.wait(10)
         self._balancer.remove(old.port)
 
     def _leaf(self) -> None:
@@ -132,4 +131,7 @@ class Faults:
         assert answer.status == 200, json.dumps(answer.message)
 
     def _restart(self) -> None:
-        self._hall.plane.apiserver.restart()
+        self._counted.take()
+        with self._window(RESTART):
+            self._hall.plane.apiserver.restart()
+        self._counted.restarted()

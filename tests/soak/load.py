@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from bench.connection import Connection
 
+from tests.soak import losses
 from tests.soak.tally import Tally
 
 PATIENCE = 20.0
@@ -45,14 +46,14 @@ class Load:
         connect: Callable[[], Connection],
         request: Callable[[bytes], bytes],
         tally: Tally,
-        cause: Callable[[float], str],
+        cause: Callable[[str, float], str],
         *,
         accounts: int,
         wanted: int,
         threads: int,
         seed: int,
     ) -> None:
-        """``cause`` names the fault that may explain a loss at a moment; see faults."""
+        """``cause`` names the fault that explains a loss of a kind at a moment; see faults."""
         self._connect, self._request, self._tally, self._cause = connect, request, tally, cause
         self._accounts, self._wanted, self._seed = accounts, wanted, seed
         self.stop = threading.Event()
@@ -89,16 +90,19 @@ class Load:
                 if connection is not None:
                     connection.close()
                     connection = None
-                self._tally.lose(self._cause(began), f"{type(error).__name__}: {error}")
-                self.stop.wait(BACKOFF)
+                self._lose(0, f"{type(error).__name__}: {error}")
                 continue
             if status != 201:
-                self._tally.lose(self._cause(began), f"{status}: {answer[-300:]!r}")
-                self.stop.wait(BACKOFF)
+                self._lose(status, losses.said(answer))
                 continue
             self._judge(account, answer)
         if connection is not None:
             connection.close()
+
+    def _lose(self, status: int, words: str) -> None:
+        kind = losses.kind(status, words)
+        self._tally.lose(kind, self._cause(kind, time.monotonic()), f"{status} {words}" if status else words)
+        self.stop.wait(BACKOFF)
 
     def _judge(self, account: int, answer: bytes) -> None:
         self._tally.add("admissions")

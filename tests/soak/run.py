@@ -1,10 +1,11 @@
 """``python -m tests.soak.run``: bounded by admissions and by minutes, resumable, exit code 1 when something
-was lost that no fault explains, or came out wrong."""
+was lost that no fault explains, or came out wrong, or when the API server counted otherwise."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import tempfile
 import time
 from pathlib import Path
@@ -16,7 +17,8 @@ from tests.apiserver.hall import Hall, wait_called
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.soak import load as loads
-from tests.soak.faults import UNEXPLAINED, Faults
+from tests.soak.counted import Counted
+from tests.soak.faults import Faults
 from tests.soak.tally import Tally
 
 UNAUDITED = {"audit-policy-file": None, "audit-log-path": None}
@@ -42,7 +44,10 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     wanted = options()
-    tally = Tally(wanted.state)
+    try:
+        tally = Tally(wanted.state)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
     with tempfile.TemporaryDirectory(prefix="soak-") as scratch, contextlib.ExitStack() as stack:
         plane = stack.enter_context(ControlPlane(Path(scratch) / "plane", controllers=False, flags=UNAUDITED))
         namespace = plane.namespace("soak")
@@ -60,8 +65,15 @@ def main() -> int:
             balancer.add(replica.port, replica.ready)
         hall.register(balancer.port, failurePolicy="Fail", timeoutSeconds=10)
         wait_called(hall)
-        faults = Faults(hall, balancer, tally, replicas, wanted.old)
-        return _soak(wanted, plane, namespace, tally, faults)
+        counted = Counted(functools.partial(_metrics, plane), tally.count)
+        faults = Faults(hall, balancer, tally, replicas, counted, wanted.old)
+        return _soak(wanted, plane, namespace, tally, faults, counted)
+
+
+def _metrics(plane: ControlPlane) -> str:
+    answer = plane.admin.get("/metrics")
+    assert answer.status == 200, answer.message
+    return answer.body.decode()
 
 
 def _soak(
@@ -70,6 +82,7 @@ def _soak(
     namespace: str,
     tally: Tally,
     faults: Faults,
+    counted: Counted,
 ) -> int:
     door = creation.door(plane)
     load = loads.Load(
@@ -94,18 +107,25 @@ def _soak(
             tally.save()
             print(
                 f"{tally.counts['admissions']:>9,} admissions, {name}; wrong {tally.counts['wrong']}, "
-                f"fail open {tally.counts['fail_open']}, lost {tally.lost or 0}",
+                f"fail open {tally.counts['fail_open']}, unexplained {tally.unexplained}, "
+                f"lost {tally.lost or 0}",
                 flush=True,
             )
     finally:
         load.join()
-        tally.seconds += time.monotonic() - last
-        tally.save()
+        try:
+            counted.take()
+        finally:
+            tally.seconds += time.monotonic() - last
+            tally.save()
     print(tally.table())
-    for cause, words in tally.words.items():
-        print(f"first of {cause}: {words}")
-    bad = tally.counts["wrong"] or tally.counts["fail_open"] or tally.lost.get(UNEXPLAINED)
-    return 1 if bad or not tally.counts["admissions"] else 0
+    for which, examples in sorted(tally.words.items()):
+        for words in examples:
+            print(f"{which}: {words}")
+    problems = tally.problems()
+    for problem in problems:
+        print(f"FAILED: {problem}")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from vestibule.core.aro import embedded, recipe
-from vestibule.core.aro.shelf import Shelf
+from vestibule.aro import embedded
+from vestibule.aro.manifest_reader import ManifestReader
+from vestibule.aro.scaffold import manifests
 
 Json = dict[str, Any]
-ANSWERS = recipe.Answers(
+ANSWERS = manifests.ScaffoldAnswers(
     "shop",
     "00000000-0000-0000-0000-000000000001",
     "eastus",
@@ -22,7 +23,7 @@ HCP = "redhatopenshift.azure.com/v1api20260630preview"
 
 def objects(**answers: Any) -> dict[str, Json]:
     """The manifests of a cluster, by kind."""
-    return {one["kind"]: one for one in recipe.manifests(ANSWERS._replace(**answers))}
+    return {one["kind"]: one for one in manifests.manifests(ANSWERS._replace(**answers))}
 
 
 def changed(owner: Json, kind: str, path: str, value: Any) -> Json:
@@ -34,5 +35,5 @@ def changed(owner: Json, kind: str, path: str, value: Any) -> Json:
     return made
 
 
-def world(*more: Json) -> Shelf:
-    return Shelf(more)
+def reader(*more: Json) -> ManifestReader:
+    return ManifestReader(more)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from vestibule import errors
-from vestibule.core.kinds import config
-from vestibule.core.native import adaptation, install, observed
-from vestibule.core.native.observed import Observed, Version
+from vestibule.api.settings import schema
+from vestibule.manifests import adapt, cluster_facts, install
+from vestibule.manifests.cluster_facts import ApiServerVersion, ClusterFacts
 
 Json = dict[str, Any]
 CLUSTER_WIDE = {
@@ -29,14 +29,14 @@ def cluster(
     groups: tuple[str, ...] = (),
     unseen: tuple[str, ...] = (),
     **data: Any,
-) -> Observed:
+) -> ClusterFacts:
     """A cluster that serves every kind we render but those named, and holds these objects."""
-    rendered = install.objects(config.parse(data, "test"))
-    return Observed(
-        Version(*version),
+    rendered = install.objects(schema.parse(data, "test"))
+    return ClusterFacts(
+        ApiServerVersion(*version),
         frozenset(groups),
         {
-            (thing["apiVersion"], thing["kind"]): observed.Resource(
+            (thing["apiVersion"], thing["kind"]): cluster_facts.ServedResource(
                 "things", thing["kind"] not in CLUSTER_WIDE
             )
             for thing in rendered
@@ -48,9 +48,9 @@ def cluster(
     )
 
 
-def adapted(seen: Observed, **data: Any) -> adaptation.Adapted:
-    settings = config.parse(data, "test")
-    return adaptation.adapt(install.objects(settings), settings, seen)
+def adapted(seen: ClusterFacts, **data: Any) -> adapt.AdaptedManifests:
+    settings = schema.parse(data, "test")
+    return adapt.adapt(install.objects(settings), settings, seen)
 
 
 def thing(kind: str, name: str = "vestibule", labels: Json | None = None, **more: Any) -> Json:
@@ -62,7 +62,7 @@ def registration(name: str, webhook: str, **rule: Any) -> Json:
     return thing("MutatingWebhookConfiguration", name, webhooks=[hook])
 
 
-def kinds(result: adaptation.Adapted) -> set[str]:
+def kinds(result: adapt.AdaptedManifests) -> set[str]:
     return {one["kind"] for one in result.objects}
 
 
@@ -70,7 +70,7 @@ def kinds(result: adaptation.Adapted) -> set[str]:
 
 
 def test_a_new_and_empty_cluster_changes_nothing() -> None:
-    assert adapted(cluster()) == (install.objects(config.Settings()), [])
+    assert adapted(cluster()) == (install.objects(schema.Settings()), [])
 
 
 def test_what_we_made_ourselves_is_no_reason_to_warn() -> None:
@@ -80,14 +80,14 @@ def test_what_we_made_ourselves_is_no_reason_to_warn() -> None:
 
     result = adapted(cluster(*present, namespace))
 
-    assert result == (install.objects(config.Settings()), [])
+    assert result == (install.objects(schema.Settings()), [])
 
 
 def test_the_objects_given_are_left_as_they_are() -> None:
-    given = install.objects(config.Settings())
+    given = install.objects(schema.Settings())
     before = copy.deepcopy(given)
 
-    adaptation.adapt(given, config.Settings(), cluster(version=(1, 27)))
+    adapt.adapt(given, schema.Settings(), cluster(version=(1, 27)))
 
     assert given == before
 
@@ -238,7 +238,7 @@ def test_all_problems_are_told_at_once() -> None:
 def test_a_namespace_of_somebody_else_is_a_warning() -> None:
     result = adapted(cluster(thing("Namespace", "vestibule-system", HELM)))
 
-    assert result.objects == install.objects(config.Settings())
+    assert result.objects == install.objects(schema.Settings())
     assert result.warnings == [
         "Namespace vestibule-system: exists and is not ours (app.kubernetes.io/managed-by is 'Helm'): "
         "applying adds our labels to it, and deleting what is printed here deletes it with everything in it"
@@ -323,7 +323,7 @@ def test_a_service_ca_outside_of_openshift_is_a_warning() -> None:
     ids=["plain", "of a cloud", "empty", "none"],
 )
 def test_versions_are_read(document: Json, version: tuple[int, int] | None) -> None:
-    assert observed.version(document) == version
+    assert cluster_facts.version(document) == version
 
 
 def test_subresources_are_no_kinds() -> None:
@@ -335,7 +335,7 @@ def test_subresources_are_no_kinds() -> None:
         ]
     }
 
-    assert observed.resources("v1", document) == {
+    assert cluster_facts.resources("v1", document) == {
         ("v1", "Pod"): ("pods", True),
         ("v1", "Node"): ("nodes", False),
     }

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.unit import aro
-from vestibule.core.aro import controlplane, embedded, names, ownership
-from vestibule.core.kinds import conditions
+from vestibule.api import conditions
+from vestibule.aro import controlplane, embedded, names, ownership
 
 Json = dict[str, Any]
 
@@ -37,7 +37,7 @@ def told(message: str) -> Json:
         "generation": 1,
         "ownerReferences": [ownership.owner_reference(plane)],
     }
-    found = controlplane.decide(plane, aro.world(cluster, infrastructure, plane, live))
+    found = controlplane.decide(plane, aro.reader(cluster, infrastructure, plane, live))
     assert found.status is not None
     said = conditions.find(found.status["conditions"], names.HCP_READY)
     assert said is not None

@@ -9,10 +9,10 @@ import pytest
 
 from tests.unit import aro
 from vestibule import errors
-from vestibule.core.aro import authors, embedded, engine, names, ownership
-from vestibule.core.aro.authors import Access, User
-from vestibule.core.aro.shelf import Shelf
-from vestibule.core.kinds import asokinds
+from vestibule.api import aso
+from vestibule.aro import aso_resources, author_access, embedded, names, ownership, validation
+from vestibule.aro.author_access import RequestUser, RequiredAccess
+from vestibule.aro.manifest_reader import ManifestReader
 
 Json = dict[str, Any]
 GROUP: Json = {
@@ -39,6 +39,8 @@ def nested(levels: int) -> Json:
     return made
 
 
+NO_OBJECTS: list[Any] = [5, 0, "", "x", False, [], [1], None]
+NO_TEXTS: list[Any] = [0, 5, False, [], {}, {"a": "b"}]
 BAD: list[tuple[Any, str]] = [
     (None, "spec.resources[0]"),
     ("text", "spec.resources[0]"),
@@ -66,6 +68,11 @@ BAD: list[tuple[Any, str]] = [
     ({**GROUP, "metadata": {"name": "a", "labels": {"a": None}}}, "spec.resources[0].metadata.labels"),
     ({**GROUP, "metadata": {"name": "a", "annotations": {"a": 1}}}, "spec.resources[0].metadata.annotations"),
     ({**GROUP, "spec": nested(5000)}, "spec.resources[0]"),
+    *[({**GROUP, "spec": value}, "spec.resources[0].spec") for value in NO_OBJECTS],
+    *[
+        ({**GROUP, "metadata": {"name": "a", "namespace": value}}, "spec.resources[0].metadata.namespace")
+        for value in NO_TEXTS
+    ],
 ]
 
 
@@ -94,7 +101,7 @@ def test_no_more_entries_than_a_definition_allows() -> None:
 
 
 def test_kinds_that_are_added_count() -> None:
-    permitted = asokinds.permitted(["network.azure.com/NatGateway/natgateways"], "--aro-kind")
+    permitted = aso.permitted(["network.azure.com/NatGateway/natgateways"], "--aro-kind")
     entry = {**GROUP, "apiVersion": "network.azure.com/v1api20220701", "kind": "NatGateway"}
 
     assert embedded.resources(owner(entry), permitted) == [entry]
@@ -118,14 +125,14 @@ def test_kinds_that_are_added_count() -> None:
 )
 def test_nobody_adds_wildcards_or_kinds_of_others(value: str) -> None:
     with pytest.raises(errors.InvalidSettings, match="--aro-kind"):
-        asokinds.permitted([value], "--aro-kind")
+        aso.permitted([value], "--aro-kind")
 
 
 # ── what is applied ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def settled(whole: Json, *live: Json) -> engine.Settled:
-    return engine.settle(whole, embedded.resources(whole), Shelf(live))
+def settled(whole: Json, *live: Json) -> aso_resources.ReconcilePlan:
+    return aso_resources.settle(whole, embedded.resources(whole), ManifestReader(live))
 
 
 def acknowledged() -> Json:
@@ -170,6 +177,17 @@ def test_of_the_metadata_only_name_labels_and_annotations_are_taken() -> None:
     }
 
 
+@pytest.mark.parametrize("field", ["status", "data", "stringData", "webhooks", "Spec", ""])
+def test_other_fields_of_an_entry_are_refused_when_written_and_never_applied(field: str) -> None:
+    whole = owner({**GROUP, field: {"a": "b"}}, annotations=acknowledged())
+    found = validation.review("CREATE", whole, None, ManifestReader([]))
+    (made,) = settled(whole).desired
+
+    assert [one.path for one in found.errors] == [f"spec.resources[0].{field}"]
+    assert "want apiVersion, kind, metadata and spec" in found.errors[0].text
+    assert set(made) == {"apiVersion", "kind", "metadata", "spec"}
+
+
 def test_a_refused_entry_is_told_and_deletes_nothing() -> None:
     """The object of an entry that can be read no more is not taken for one that left the list."""
     whole = owner(
@@ -201,7 +219,7 @@ def test_an_annotation_that_cannot_be_read_is_written_anew_and_keeps_no_deletion
     assert "nonsense" in found.unread
     assert found.owned == acknowledged()[names.OWNED_KINDS]
     gone = owner(GROUP, annotations={names.OWNED_KINDS: "nonsense"}, deletionTimestamp="2026-01-01T00:00:00Z")
-    left = engine.settle(gone, [], Shelf([there(gone)]))
+    left = aso_resources.settle(gone, [], ManifestReader([there(gone)]))
 
     assert [one["metadata"]["name"] for one in left.deletions] == ["rg"]
     assert left.unread == ""
@@ -235,26 +253,46 @@ def test_nothing_is_ours_for_what_anybody_can_write(meta: Json) -> None:
     assert settled(whole, live).desired == ()
 
 
-@pytest.mark.parametrize(
-    ("reason", "ours"), [(None, True), (names.NOT_APPLIED, False), (names.REFUSED, False)]
-)
-def test_what_a_pause_of_the_former_controllers_left_is_ours_if_it_was_applied(
-    reason: str | None, ours: bool
+@pytest.mark.parametrize("deleted", [False, True], ids=["while it lives", "while it is deleted"])
+@pytest.mark.parametrize("adopt", [False, True], ids=["not adopted", "adopted"])
+def test_a_status_proves_no_ownership_and_only_an_adoption_takes_an_object_over(
+    adopt: bool, deleted: bool
 ) -> None:
-    whole = owner(GROUP, annotations=acknowledged())
-    entry: Json = {
+    """Everything here is what a tenant can write: the status of the owner, a policy, the field manager."""
+    annotations = {"annotations": {names.ADOPT: "true"}} if adopt else {}
+    gone: Json = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleted else {}
+    entry = {**GROUP, "metadata": {"name": "rg", **annotations}}
+    whole = owner(entry, annotations=acknowledged(), **gone)
+    forged = {
         "resource": {"group": "resources.azure.com", "kind": "ResourceGroup", "name": "rg"},
-        "ready": False,
+        "ready": True,
     }
-    whole["status"] = {"resources": [{**entry, **({"reason": reason} if reason else {})}]}
+    whole["status"] = {"resources": [forged]}
     fields: Json = {"f:metadata": {"f:annotations": {f"f:{names.RECONCILE_POLICY}": {}}}}
     live = there(
         whole,
         annotations={names.RECONCILE_POLICY: names.SKIP},
         managedFields=[{**APPLIED, "fieldsV1": fields}],
     )
+    assert not ownership.ours(whole, live)
+    found = aso_resources.settle(whole, [] if deleted else [entry], ManifestReader([live]))
+    assert (found.deletions, found.changes) == ((), ())
+    assert [one["metadata"]["name"] for one in found.desired] == (["rg"] if adopt and not deleted else [])
 
-    assert ownership.ours(whole, live) is ours
+
+def test_an_object_that_left_the_list_is_not_deleted_for_what_the_status_says() -> None:
+    whole = owner(annotations=acknowledged())
+    fields: Json = {"f:metadata": {"f:annotations": {f"f:{names.RECONCILE_POLICY}": {}}}}
+    live = there(
+        whole,
+        annotations={names.RECONCILE_POLICY: names.SKIP},
+        managedFields=[{**APPLIED, "fieldsV1": fields}],
+    )
+    resource = {"group": "resources.azure.com", "kind": "ResourceGroup", "name": "rg"}
+    whole["status"] = {"resources": [{"resource": resource, "ready": True}]}
+    found = settled(whole, live)
+
+    assert (found.deletions, found.leaving, found.changes) == ((), (), ())
 
 
 # ── authors ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -263,26 +301,26 @@ def test_what_a_pause_of_the_former_controllers_left_is_ours_if_it_was_applied(
 def test_rights_are_needed_for_what_is_new_or_changed() -> None:
     other = {**GROUP, "metadata": {"name": "other"}}
     changed = {**GROUP, "spec": {"location": "westus"}}
-    create = Access("create", "resources.azure.com", "resourcegroups")
-    needed = authors.needed
+    create = RequiredAccess("create", "resources.azure.com", "resourcegroups")
+    needed = author_access.needed
 
-    assert needed(owner(GROUP), None, asokinds.STANDARD) == {create: ["spec.resources[0]"]}
-    assert needed(owner(GROUP, other), owner(other, GROUP), asokinds.STANDARD) == {}
-    assert needed(owner(other, GROUP), owner(GROUP), asokinds.STANDARD) == {create: ["spec.resources[0]"]}
-    assert needed(owner(changed), owner(GROUP), asokinds.STANDARD) == {create: ["spec.resources[0]"]}
-    assert needed(owner({**GROUP, "kind": "Secret"}), None, asokinds.STANDARD) == {}
+    assert needed(owner(GROUP), None, aso.STANDARD) == {create: ["spec.resources[0]"]}
+    assert needed(owner(GROUP, other), owner(other, GROUP), aso.STANDARD) == {}
+    assert needed(owner(other, GROUP), owner(GROUP), aso.STANDARD) == {create: ["spec.resources[0]"]}
+    assert needed(owner(changed), owner(GROUP), aso.STANDARD) == {create: ["spec.resources[0]"]}
+    assert needed(owner({**GROUP, "kind": "Secret"}), None, aso.STANDARD) == {}
 
 
 def test_who_adopts_needs_to_change_and_to_delete() -> None:
     entry = {**GROUP, "metadata": {"name": "rg", "annotations": {names.ADOPT: "true"}}}
-    found = authors.needed(owner(entry), None, asokinds.STANDARD)
+    found = author_access.needed(owner(entry), None, aso.STANDARD)
 
     assert [(one.verb, one.name) for one in found] == [("create", ""), ("patch", "rg"), ("delete", "rg")]
 
 
 def test_a_question_says_who_and_where() -> None:
-    user = User("u", "1", ("g",), {"k": ["v"]})
-    asked = authors.question(user, Access("create", "g.azure.com", "as"), "team")
+    user = RequestUser("u", "1", ("g",), {"k": ["v"]})
+    asked = author_access.question(user, RequiredAccess("create", "g.azure.com", "as"), "team")
 
     assert asked["spec"] == {
         "user": "u",
@@ -299,8 +337,8 @@ def test_a_question_says_who_and_where() -> None:
 
 
 def test_a_sound_cluster_needs_rights_on_what_it_is_made_of() -> None:
-    found = authors.needed(aro.objects()["AROCluster"], None, asokinds.STANDARD)
+    found = author_access.needed(aro.objects()["AROCluster"], None, aso.STANDARD)
 
     assert {one.plural for one in found} == {
-        one.plural for one in asokinds.SHIPPED if not one.group.startswith("redhatopenshift")
+        one.plural for one in aso.SHIPPED if not one.group.startswith("redhatopenshift")
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vestibule.core.aro import fields
+from vestibule.aro import managed_fields
 
 Json = dict[str, Any]
 WANTED: Json = {
@@ -58,4 +58,4 @@ CASES: dict[str, tuple[Json, str]] = {
 def test_what_was_applied_is_compared_with_what_is_wanted(case: str) -> None:
     found, why = CASES[case]
 
-    assert fields.stale(found, WANTED, "us") == why
+    assert managed_fields.stale(found, WANTED, "us") == why

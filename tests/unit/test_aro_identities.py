@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.unit import aro
-from vestibule.core.aro import embedded, identities, keys, names
-from vestibule.core.aro.world import Ref
+from vestibule.aro import embedded, identities, keys, names
+from vestibule.aro.ports import ObjectRef
 
-THEIRS = Ref(names.INFRASTRUCTURE, "AzureClusterIdentity", "team", "id")
+THEIRS = ObjectRef(names.INFRASTRUCTURE, "AzureClusterIdentity", "team", "id")
 SECRET = {"type": "ServicePrincipal", "clientSecret": {"name": "s"}}
 
 
@@ -65,7 +65,7 @@ def test_a_name_that_would_lead_elsewhere_is_not_asked_for(path: str, value: str
     (hcp,) = embedded.every(embedded.resources(plane), names.HCP)
     said = keys.wish(hcp)
     assert said is not None
-    found = keys.look(plane, said, objects["AROCluster"], THEIRS, aro.world(*objects.values()))
+    found = keys.find_version(plane, said, objects["AROCluster"], THEIRS, aro.reader(*objects.values()))
 
     assert found.error
     assert path in found.condition.message
@@ -80,7 +80,7 @@ def test_no_file_of_the_operator_stands_for_an_azure(value: Any) -> None:
     (hcp,) = embedded.every(embedded.resources(plane), names.HCP)
     said = keys.wish(hcp)
     assert said is not None
-    found = keys.look(plane, said, objects["AROCluster"], THEIRS, aro.world(*objects.values()))
+    found = keys.find_version(plane, said, objects["AROCluster"], THEIRS, aro.reader(*objects.values()))
 
     assert found.error
     assert "spec.azureEnvironment" in found.condition.message

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from vestibule.core.aro import kubeconfigs, names
-from vestibule.core.aro.shelf import Shelf
-from vestibule.core.pki import authority
+from vestibule.aro import kubeconfigs, names
+from vestibule.aro.manifest_reader import ManifestReader
+from vestibule.pki import certificate_authority
 
 Json = dict[str, Any]
 BORN = datetime.datetime(2026, 11, 16, tzinfo=datetime.UTC)
@@ -29,7 +29,7 @@ HCP: Json = {
 }
 
 
-class Reading(Shelf):
+class Reading(ManifestReader):
     """Reads kubeconfigs as well."""
 
     def parsed(self, text: bytes) -> Any:
@@ -65,18 +65,18 @@ def secret(user: Json) -> Json:
 @pytest.fixture(scope="module")
 def certificate() -> Json:
     """Of a user, for a day."""
-    signer = authority.new_authority("a", now=BORN, life=DAY)
-    leaf = authority.new_leaf(signer, ["u"], now=BORN, life=DAY)
+    signer = certificate_authority.new_authority("a", now=BORN, life=DAY)
+    leaf = certificate_authority.new_leaf(signer, ["u"], now=BORN, life=DAY)
     return {"client-certificate-data": encoded(leaf.certificate), "client-key-data": encoded(leaf.key)}
 
 
-def kept(user: Json, after: datetime.timedelta, **annotations: str) -> kubeconfigs.Kept:
-    world = Reading([secret(user)], BORN + after)
+def kept(user: Json, after: datetime.timedelta, **annotations: str) -> kubeconfigs.KubeconfigPlan:
+    reader = Reading([secret(user)], BORN + after)
     live = {**HCP, "metadata": {**HCP["metadata"], "annotations": annotations}}
-    return kubeconfigs.keep(CONTROL_PLANE, HCP, live, "c", world)
+    return kubeconfigs.plan_kubeconfig(CONTROL_PLANE, HCP, live, "c", reader)
 
 
-def asking(found: kubeconfigs.Kept) -> list[Json]:
+def asking(found: kubeconfigs.KubeconfigPlan) -> list[Json]:
     return [one.patch["metadata"]["annotations"] for one in found.changes if one.ref.kind == names.HCP]
 
 
@@ -134,7 +134,7 @@ def test_one_that_is_refused_is_not_copied_and_every_field_is_named(certificate:
     hcp = {**HCP, "spec": {"operatorSpec": {"secrets": {"adminCredentials": place}}}}
     written = secret({**certificate, "exec": {"command": "sh"}, "tokenFile": "/etc/passwd"})
     written["metadata"]["name"] = "from-azure"
-    found = kubeconfigs.keep(CONTROL_PLANE, hcp, hcp, "c", Reading([written], BORN))
+    found = kubeconfigs.plan_kubeconfig(CONTROL_PLANE, hcp, hcp, "c", Reading([written], BORN))
 
     assert (found.there, found.secrets, found.changes) == (False, (), ())
     assert "Secret from-azure, key value: users[u].user.exec: " in found.problem

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from vestibule import errors
-from vestibule.core.aro import reviews
-from vestibule.core.aro.findings import Error, Findings
+from vestibule.aro import reviews
+from vestibule.aro.findings import Findings, RuleError
 
 Json = dict[str, Any]
 OBJECT: Json = {
@@ -37,7 +37,7 @@ def test_what_has_no_errors_passes() -> None:
 
 def test_every_error_is_a_cause() -> None:
     found = Findings(
-        (Error("spec.a", "Required", "is missing"), Error("spec.b", "Duplicate", "is there twice"))
+        (RuleError("spec.a", "Required", "is missing"), RuleError("spec.b", "Duplicate", "is there twice"))
     )
     status = answered(found)["status"]
 
@@ -53,7 +53,7 @@ def test_every_error_is_a_cause() -> None:
 
 
 def test_a_deletion_is_forbidden_and_is_about_what_was_there() -> None:
-    found = Findings((Error("", "Forbidden", "the last pool"),))
+    found = Findings((RuleError("", "Forbidden", "the last pool"),))
     status = answered(found, operation="DELETE", object=None, oldObject=OBJECT)["status"]
 
     assert (status["code"], status["reason"]) == (403, "Forbidden")
@@ -102,7 +102,7 @@ def test_what_controllers_write_is_no_change(before: Json, after: Json, same: bo
 
 
 def test_the_registration_asks_about_all_three_kinds() -> None:
-    made = reviews.registration("n", {"url": "https://a"})
+    made = reviews.webhook_configuration("n", {"url": "https://a"})
     (hook,) = made["webhooks"]
     asked = {rule["resources"][0]: rule["operations"] for rule in hook["rules"]}
 

@@ -8,16 +8,30 @@ from typing import Any
 
 import pytest
 
-from tests.property.test_guard import EVIL_POOL, EVIL_ROLE, GOOD_GUID, GOOD_ROLE, LIMITS, LOCKED, POD, ask
+from tests.property.test_guard import (
+    EVIL_GUID,
+    EVIL_MAIL,
+    EVIL_POOL,
+    EVIL_ROLE,
+    GOOD_GUID,
+    GOOD_MAIL,
+    GOOD_ROLE,
+    LIMITS,
+    LOCKED,
+    POD,
+    POOL,
+    ask,
+)
 from tests.unit import test_sandbox as sandbox
 from tests.unit.test_sandbox_enforce import KEYS, enforcing
 from tests.unit.test_work import _Work
 from tests.vectors import case
-from vestibule.adapters.serving.server import HttpRequest
-from vestibule.core.kinds import config, kata
-from vestibule.core.mutation.policy import compile_policy
-from vestibule.core.mutation.sandbox import decision
-from vestibule.core.mutation.sandbox.world import World
+from vestibule.api import kata
+from vestibule.api.settings import schema
+from vestibule.httpserver.server import HttpRequest
+from vestibule.injection.policy import compile_policy
+from vestibule.injection.sandbox import decision
+from vestibule.injection.sandbox.sandbox_policy import SandboxPolicy
 
 Json = dict[str, Any]
 MOUNT = [{"name": "own", "mountPath": "/own"}]
@@ -129,7 +143,8 @@ def test_a_token_file_alone_counts_as_its_cloud() -> None:
 def test_what_a_policy_gives_passes_its_own_lock_in_every_delivery(delivery: str) -> None:
     more: Json = {"gcp": {"delivery": delivery, "allowConfigMapWrites": True}}
     plain = copy.deepcopy(POD)
-    plain["spec"]["containers"][0]["envFrom"] = [{"configMapRef": {"name": "usual"}}]
+    usual = {"prefix": "APP_", "configMapRef": {"name": "usual"}}
+    plain["spec"]["containers"][0]["envFrom"] = [usual]
 
     first = ask(LOCKED, plain, **more)
     second = ask(LOCKED, first.pod, **more)
@@ -178,8 +193,8 @@ def test_no_annotation_makes_the_handler_fail(what: str) -> None:
 def test_an_unexpected_failure_refuses_the_pod_where_policies_apply() -> None:
     """Whatever makes a review fail: it must not lead past a policy, with any failure policy."""
     request = HttpRequest("POST", "/mutate", "", case.review(POD), "application/json", 0.0)
-    limited, _ = case.handler_of(case.cluster_of([]), config.parse({"policies": [LIMITS]}, "test"))
-    open_, _ = case.handler_of(case.cluster_of([]), config.parse({}, "test"))
+    limited, _ = case.handler_of(case.cluster_of([]), schema.parse({"policies": [LIMITS]}, "test"))
+    open_, _ = case.handler_of(case.cluster_of([]), schema.parse({}, "test"))
 
     response = limited.fault(request)
 
@@ -203,13 +218,32 @@ MANY: Json = pod(
 )
 MANY["spec"]["containers"] = [{"name": f"c{n}", "volumeMounts": MOUNT} for n in range(1000)]
 COSTLY["annotations times containers"] = MANY
+WIDE: Json = pod(
+    [],
+    [token()],
+    {f"a{n}/external-credentials-json": '{"credential_source":{"file":"/own/x/y/z"}}' for n in range(64)},
+)
+WIDE["spec"]["containers"] = [
+    {
+        "name": f"c{n}",
+        "env": env(GOOGLE_APPLICATION_CREDENTIALS="/own/x/y/z"),
+        "volumeMounts": [*MOUNT, *({"name": "v", "mountPath": f"/own/{n}/{m}/x"} for m in range(60))],
+    }
+    for n in range(60)
+]
+COSTLY["annotations times containers times mounts"] = WIDE
+COSTLY["deep mounts"] = pod(
+    env(AWS_WEB_IDENTITY_TOKEN_FILE="/own/token"),
+    [token()],
+    volumeMounts=[*MOUNT, *({"name": "v", "mountPath": "/a" * 400 + f"/{n}"} for n in range(60))],
+)
 
 
 @pytest.mark.parametrize("policy", [LIMITS, LOCKED], ids=["limits", "locked"])
 @pytest.mark.parametrize("what", COSTLY)
 def test_a_review_costs_no_more_than_its_size_where_policies_apply(what: str, policy: Json) -> None:
     body = case.review(COSTLY[what])
-    handler, _ = case.handler_of(case.cluster_of([]), config.parse({"policies": [policy]}, "test"))
+    handler, _ = case.handler_of(case.cluster_of([]), schema.parse({"policies": [policy]}, "test"))
     with _Work() as work:
         response = case.post(handler, body)
 
@@ -231,7 +265,7 @@ def test_a_peer_pod_of_many_containers_is_refused(container: Json) -> None:
 
 
 def test_amounts_of_any_length_are_no_amounts() -> None:
-    from vestibule.core.mutation.sandbox import quantities
+    from vestibule.injection.sandbox import quantities
 
     before = quantities._amount.cache_info().currsize
     for number in range(50):
@@ -241,8 +275,8 @@ def test_amounts_of_any_length_are_no_amounts() -> None:
 
 
 def test_a_forged_mark_chooses_no_weaker_enforcement() -> None:
-    old = World([kata.kata_config(sandbox.kata({"annotations": {"initdata": sandbox.INITDATA}}))])
-    new = World([kata.kata_config(sandbox.kata(enforcing(enforce={"runtimeClasses": ["kata-cc*"]})))])
+    old = SandboxPolicy([kata.kata_config(sandbox.kata({"annotations": {"initdata": sandbox.INITDATA}}))])
+    new = SandboxPolicy([kata.kata_config(sandbox.kata(enforcing(enforce={"runtimeClasses": ["kata-cc*"]})))])
     new.earlier = {old.digest: old}
     mark = {"vestibule.dev/sandbox": old.digest}
 
@@ -273,4 +307,254 @@ def test_a_tenant_chooses_nothing_about_a_confidential_guest_but_its_size(key: s
     assert f"{one} may not be set" in refused.response["status"]["message"]
     assert sized.response["allowed"]
     assert second.response["allowed"], "what the administrator wrote passes when the pod comes again"
-    assert compile_policy(config.parse({}, "test")).closed is False
+    assert compile_policy(schema.parse({}, "test")).closed is False
+
+
+# What a variable or a mount of the pod's own leads to. Each of these once passed beside a token that the
+# webhook itself had injected.
+OURS = {
+    "cwii.dev/aws-inject": "true",
+    "cwii.dev/aws-role-arn": GOOD_ROLE,
+    "cwii.dev/gcp-inject": "true",
+    "cwii.dev/gcp-audience": POOL,
+    "cwii.dev/gcp-service-account": GOOD_MAIL,
+    "cwii.dev/az-inject": "true",
+    "cwii.dev/az-client-id": GOOD_GUID,
+    "cwii.dev/az-tenant-id": GOOD_GUID,
+}
+EVIL_MAP = {"name": "evil", "configMap": {"name": "evil"}}
+
+
+def served(*clouds: str, **container: Any) -> Json:
+    """A pod that the webhook gives the identities of some clouds, with more in its container."""
+    made = copy.deepcopy(POD)
+    made["metadata"]["annotations"] = {
+        key: value
+        for key, value in OURS.items()
+        if key.startswith(tuple(f"cwii.dev/{one}-" for one in clouds))
+    }
+    made["spec"]["containers"][0] |= container
+    made["spec"]["volumes"] = [EVIL_MAP]
+    return made
+
+
+def message(answer: case.Answer) -> str:
+    return str(answer.response.get("status", {}).get("message", ""))
+
+
+ENV_FROM = [{"configMapRef": {"name": "evil"}}]
+
+
+@pytest.mark.parametrize("mode", ["better", "strict"])
+@pytest.mark.parametrize("policy", [LIMITS, LOCKED], ids=["limits", "locked"])
+@pytest.mark.parametrize("cloud", ["aws", "az", "gcp"])
+@pytest.mark.parametrize(
+    "source", [{}, {"prefix": "A"}, {"prefix": "AWS_"}, {"prefix": "aws_"}, {"prefix": "CLOUDSDK_"}]
+)
+def test_variables_from_elsewhere_beside_an_injected_token_are_refused(
+    source: Json, cloud: str, policy: Json, mode: str
+) -> None:
+    reachable = {"aws": ("", "A", "AWS_", "aws_"), "az": ("", "A"), "gcp": ("", "CLOUDSDK_")}
+    if policy is LOCKED:  # gives all three clouds
+        reachable[cloud] = ("", "A", "AWS_", "aws_", "CLOUDSDK_")
+    attack = served(cloud, envFrom=[{**ENV_FROM[0], **source}])
+
+    answer = ask(policy, attack, mode=mode)
+
+    assert answer.response["allowed"] is (source.get("prefix", "") not in reachable[cloud]), message(answer)
+    if not answer.response["allowed"]:
+        assert "container app, envFrom" in message(answer)
+        assert "prefix" in message(answer), "the refusal says what helps"
+
+
+@pytest.mark.parametrize("audience", ["sts.amazonaws.com", "any-audience-that-a-cloud-was-told-to-trust"])
+def test_a_token_of_any_audience_beside_variables_from_elsewhere_is_refused(audience: str) -> None:
+    attack = pod([], [token(audience)], envFrom=ENV_FROM)
+
+    assert not ask(LIMITS, attack).response["allowed"]
+    attack["spec"]["containers"][0]["volumeMounts"] = []
+    assert ask(LIMITS, attack).response["allowed"], "without a token there is nothing to use"
+
+
+@pytest.mark.parametrize("policy", [LIMITS, LOCKED], ids=["limits", "locked"])
+def test_an_administrator_may_allow_variables_from_elsewhere(policy: Json) -> None:
+    allowing = {**policy, "envFrom": "Allow"}
+
+    answer = ask(allowing, served("aws", envFrom=ENV_FROM))
+    assert answer.response["allowed"], message(answer)
+    # variables that can be seen are judged all the same
+    env_ = env(AWS_PROFILE="evil")
+    assert not ask(allowing, served("aws", envFrom=ENV_FROM, env=env_)).response["allowed"]
+    # all policies of an account must allow it
+    both = schema.parse({"policies": [allowing, {**LIMITS, "name": "other"}]}, "test")
+    answer = case.ask(served("aws", envFrom=ENV_FROM), case.cluster_of([]), both)
+    assert not answer.response["allowed"]
+
+
+VARIABLES = {
+    "a profile by its other name": ("aws", env(AWS_DEFAULT_PROFILE="x")),
+    "more tenants": ("az", env(AZURE_ADDITIONALLY_ALLOWED_TENANTS=f"{GOOD_GUID};{EVIL_GUID}")),
+    "all tenants": ("az", env(AZURE_ADDITIONALLY_ALLOWED_TENANTS="*")),
+    "an account to impersonate": ("gcp", env(CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT=EVIL_MAIL)),
+    "accounts to impersonate": (
+        "gcp",
+        env(CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT=f"{GOOD_MAIL},{EVIL_MAIL}"),
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["better", "strict"])
+@pytest.mark.parametrize("policy", [LIMITS, LOCKED], ids=["limits", "locked"])
+@pytest.mark.parametrize("attack", VARIABLES)
+def test_every_variable_that_an_sdk_reads_is_judged(attack: str, policy: Json, mode: str) -> None:
+    cloud, variables = VARIABLES[attack]
+
+    assert not ask(policy, served(cloud, env=variables), mode=mode).response["allowed"]
+
+
+def test_variables_that_name_allowed_identities_pass() -> None:
+    tenants = env(AZURE_ADDITIONALLY_ALLOWED_TENANTS=f" {GOOD_GUID} ; ")
+    accounts = env(
+        CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT=f"other@team-a.iam.gserviceaccount.com,{GOOD_MAIL}"
+    )
+
+    assert ask(LIMITS, served("az", env=tenants)).response["allowed"]
+    assert ask(LIMITS, served("gcp", env=accounts)).response["allowed"]
+
+
+def test_a_profile_that_we_wrote_may_be_chosen_and_no_other() -> None:
+    made = served("aws", env=env(AWS_PROFILE="ours"))
+    made["metadata"]["annotations"]["cwii.dev/aws-profile.ours"] = GOOD_ROLE
+
+    answer = ask(LIMITS, made)
+    assert answer.response["allowed"], message(answer)
+    made["spec"]["containers"][0]["env"] = env(AWS_PROFILE="other")
+    assert not ask(LIMITS, made).response["allowed"]
+
+
+def files_of(pod_: Json, field: str, name: str) -> set[str]:
+    """The files that variables of a container name."""
+    listed = [one for one in pod_["spec"][field] if one["name"] == name]
+    values = [str(one.get("value", "")) for container in listed for one in container.get("env", ())]
+    return {value for value in values if value.startswith("/var/run/")}
+
+
+@pytest.mark.parametrize("mode", ["better", "strict"])
+@pytest.mark.parametrize("policy", [LIMITS, LOCKED], ids=["limits", "locked"])
+@pytest.mark.parametrize("delivery", ["annotation", "init-container", "config-map"])
+@pytest.mark.parametrize("field", ["containers", "initContainers"])
+def test_a_mount_over_a_file_of_ours_is_refused(field: str, delivery: str, policy: Json, mode: str) -> None:
+    settings: Json = {"mode": mode, "gcp": {"delivery": delivery, "allowConfigMapWrites": True}}
+    if policy is LIMITS:
+        policy = copy.deepcopy(LIMITS)
+        policy["limits"]["gcp"]["audiences"] = [POOL]
+    plain = served("aws", "az", "gcp")
+    plain["metadata"]["annotations"]["cwii.dev/aws-profile.ours"] = GOOD_ROLE
+    plain["spec"]["initContainers"] = [{"name": "first", "image": "x"}]
+    answer = ask(policy, plain, **settings)
+    assert answer.response["allowed"], message(answer)
+    files = files_of(answer.pod, field, "first" if field == "initContainers" else "app")
+    files |= {"/var/run/secrets/cwii.dev/gcp/token"} if files else set()  # named in the credentials file
+    # the original gives init containers nothing
+    assert len(files) >= 3 or (not files and mode == "strict" and field == "initContainers")
+
+    passed = []
+    for file in sorted(files):
+        folder, _, name = file.rpartition("/")
+        over = [
+            file,
+            f"{file}/",
+            f"{folder}//{name}",
+            f"{folder}/./{name}",
+            f"{folder}/x/../{name}",
+            f"/elsewhere/..{file}",
+            file.removeprefix("/var"),
+            f"{folder}/..data",
+            f"{folder}/../{folder.rpartition('/')[2]}/{name}",
+        ]
+        for path in over:
+            for how in ("volumeMounts", "volumeDevices"):
+                attack = copy.deepcopy(plain)
+                key = "mountPath" if how == "volumeMounts" else "devicePath"
+                attack["spec"][field][0][how] = [{"name": "evil", key: path}]
+                if name == "token" and how == "volumeMounts":  # only a token can take the place of a token
+                    attack["spec"][field][0][how][0]["subPath"] = "token" * ("..data" not in path)
+                    attack["spec"]["volumes"] = [{**token("evil-audience"), "name": "evil"}]
+                elif "/gcp/token" in file:
+                    continue
+                if ask(policy, attack, **settings).response["allowed"]:
+                    passed.append((path, how))
+    assert not passed
+
+
+@pytest.mark.parametrize("mode", ["better", "strict"])
+def test_a_mount_elsewhere_passes(mode: str) -> None:
+    for path in (
+        "/var",
+        "/var/run",
+        "/run/secrets",
+        "/var/run/secrets/cwii.dev",
+        "/var/run/secrets/cwii.dev/aws-x",
+    ):
+        fine = served("aws", volumeMounts=[{"name": "evil", "mountPath": path}])
+
+        answer = ask(LIMITS, fine, mode=mode)
+
+        assert answer.response["allowed"], (path, message(answer))
+        assert any(one["name"] == "AWS_ROLE_ARN" for one in answer.pod["spec"]["containers"][0]["env"])
+
+
+@pytest.mark.parametrize("mode", ["better", "strict"])
+@pytest.mark.parametrize("policy", [LIMITS, LOCKED], ids=["limits", "locked"])
+def test_a_volume_of_the_pods_own_under_one_of_our_names_is_refused_or_unused(
+    policy: Json, mode: str
+) -> None:
+    """A container that takes nothing of ours names our file, and a volume of its own stands there."""
+    source = {"serviceAccountToken": {"audience": POOL, "path": "token"}}
+    shown = {"configMap": {"name": "evil"}}
+    for sources in ([shown], [source, shown]):
+        attack = served("gcp")
+        container = attack["spec"]["containers"][0]
+        container["env"] = env(
+            GOOGLE_APPLICATION_CREDENTIALS="/var/run/secrets/cwii.dev/gcp/credentials.json"
+        )
+        container["volumeMounts"] = [
+            {"name": "cwii-gcp-token", "mountPath": "/var/run/secrets/cwii.dev/gcp"},
+            {"name": "own", "mountPath": "/own"},
+        ]
+        attack["spec"]["volumes"] = [
+            {"name": "cwii-gcp-token", "projected": {"sources": sources}},
+            token(POOL),
+        ]
+
+        assert not ask(policy, attack, mode=mode).response["allowed"], sources
+
+
+def test_a_skipped_container_cannot_borrow_a_file_of_ours() -> None:
+    attack = served("gcp")
+    attack["metadata"]["annotations"]["cwii.dev/gcp-skip-containers"] = "side"
+    attack["spec"]["containers"].append(
+        {
+            "name": "side",
+            "image": "x",
+            "env": env(GOOGLE_APPLICATION_CREDENTIALS="/var/run/secrets/cwii.dev/gcp/credentials.json"),
+            "volumeMounts": [
+                {"name": "evil", "mountPath": "/var/run/secrets/cwii.dev/gcp"},
+                {"name": "cwii-gcp-token", "mountPath": "/elsewhere"},
+            ],
+        }
+    )
+
+    assert not ask(LIMITS, attack).response["allowed"]
+
+
+def test_containers_that_look_alike_but_for_one_are_all_judged() -> None:
+    made = served("aws")
+    made["spec"]["containers"] = [{"name": f"c{number}", "image": "x"} for number in range(50)]
+    assert ask(LIMITS, made).response["allowed"]
+
+    for number in (0, 17, 49):
+        attack = copy.deepcopy(made)
+        attack["spec"]["containers"][number]["env"] = env(AWS_ROLE_ARN=EVIL_ROLE)
+
+        assert f"container c{number}, AWS_ROLE_ARN" in message(ask(LIMITS, attack))

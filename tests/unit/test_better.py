@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.vectors import case
-from vestibule.core.kinds import config, vocabulary
-from vestibule.core.native import admission
+from vestibule.api import annotation_keys
+from vestibule.api.settings import schema
+from vestibule.manifests import webhook_configurations
 
 ARN = "arn:aws:iam::123456789012:role/app"
 POOL = (
@@ -34,7 +35,9 @@ def pod(annotations: Json | None = None, meta: Json | None = None, **spec: Any) 
     }
 
 
-def world(*objects: Json, namespace: Json | None = None, account: Json | None = None) -> list[Json | None]:
+def cluster_objects(
+    *objects: Json, namespace: Json | None = None, account: Json | None = None
+) -> list[Json | None]:
     return [
         {
             "apiVersion": "v1",
@@ -53,8 +56,8 @@ def world(*objects: Json, namespace: Json | None = None, account: Json | None = 
 def ask(
     thing: Json, *, settings: Json | None = None, objects: list[Json | None] | None = None
 ) -> case.Answer:
-    wanted = config.parse(settings or {}, "test")
-    return case.ask(thing, case.cluster_of(objects or world()), wanted)
+    wanted = schema.parse(settings or {}, "test")
+    return case.ask(thing, case.cluster_of(objects or cluster_objects()), wanted)
 
 
 def env(thing: Json, field: str, index: int) -> dict[str, str]:
@@ -170,7 +173,7 @@ def test_static_keys_that_win_in_sdks_are_told() -> None:
 
 
 def test_a_mirror_pod_passes_untouched() -> None:
-    answer = ask(pod({**AWS, vocabulary.MIRROR_POD: "x"}))
+    answer = ask(pod({**AWS, annotation_keys.MIRROR_POD: "x"}))
 
     assert answer.operations == []
     assert answer.verdict.reason == "mirror-pod"
@@ -179,8 +182,8 @@ def test_a_mirror_pod_passes_untouched() -> None:
 @pytest.mark.parametrize("namespace", ["kube-system", "kube-node-lease", "vestibule-system", "infra-7"])
 def test_excluded_namespaces_are_out_even_when_the_api_server_asks(namespace: str) -> None:
     thing = pod(AWS, {"namespace": namespace})
-    wanted = config.parse({"exclude": {"namespaces": ["kube-system", "kube-node-lease", "infra-*"]}}, "test")
-    cluster = case.cluster_of(world())
+    wanted = schema.parse({"exclude": {"namespaces": ["kube-system", "kube-node-lease", "infra-*"]}}, "test")
+    cluster = case.cluster_of(cluster_objects())
     handler, recorder = case.handler_of(cluster, wanted)
 
     case.post(handler, case.review(thing, namespace=namespace))
@@ -232,7 +235,7 @@ MALFORMED = {
 def test_a_malformed_identity_is_told_with_object_key_value_and_want(sentence: str) -> None:
     base, key, value, want = MALFORMED[sentence]
 
-    answer = ask(pod({}), objects=world(account={**base, key: value}))
+    answer = ask(pod({}), objects=cluster_objects(account={**base, key: value}))
 
     assert answer.response["allowed"]
     assert answer.response["warnings"] == [
@@ -244,7 +247,9 @@ def test_a_malformed_identity_is_told_with_object_key_value_and_want(sentence: s
 def test_a_malformed_identity_is_refused_where_the_settings_say_so(sentence: str) -> None:
     base, key, value, want = MALFORMED[sentence]
 
-    answer = ask(pod({}), objects=world(account={**base, key: value}), settings={"onInvalid": "refuse"})
+    answer = ask(
+        pod({}), objects=cluster_objects(account={**base, key: value}), settings={"onInvalid": "refuse"}
+    )
 
     assert not answer.response["allowed"]
     assert answer.response["status"]["code"] == 403
@@ -270,7 +275,7 @@ PASSED_OVER = {
 def test_a_bad_extra_is_passed_over_for_the_next_level(sentence: str) -> None:
     key, bad, good, variable = PASSED_OVER[sentence]
 
-    answer = ask(pod({**AWS, key: bad}), objects=world(namespace={key: good}))
+    answer = ask(pod({**AWS, key: bad}), objects=cluster_objects(namespace={key: good}))
 
     assert env(answer.pod, "containers", 0)[variable] == good
     assert answer.response["warnings"][0].endswith("; passed over")
@@ -353,8 +358,8 @@ def test_a_label_with_our_key_is_told() -> None:
 
 
 def test_an_identity_without_the_switch_is_told_but_a_namespace_default_is_not() -> None:
-    told = ask(pod({}), objects=world(account={"cwii.dev/aws-role-arn": ARN}))
-    silent = ask(pod({}), objects=world(namespace={"cwii.dev/aws-role-arn": ARN}))
+    told = ask(pod({}), objects=cluster_objects(account={"cwii.dev/aws-role-arn": ARN}))
+    silent = ask(pod({}), objects=cluster_objects(namespace={"cwii.dev/aws-role-arn": ARN}))
 
     assert "cwii.dev/aws-inject is not set anywhere" in told.response["warnings"][0]
     assert "warnings" not in silent.response
@@ -414,7 +419,7 @@ def test_a_cronjob_counts_below_its_job() -> None:
     }
     thing = pod({}, {"ownerReferences": owned("Job", "j", "1", "batch/v1")})
 
-    answer = ask(thing, objects=world(job, cron))
+    answer = ask(thing, objects=cluster_objects(job, cron))
 
     assert env(answer.pod, "containers", 0)["AWS_ROLE_ARN"] == ARN
     found = {value.key: value for value in answer.verdict.values}
@@ -437,14 +442,14 @@ def test_an_owner_that_is_not_the_controller_we_know_gives_nothing(
     }
     references = [{"apiVersion": api, "kind": "Job", "name": "j", "uid": uid, "controller": controller}]
 
-    answer = ask(pod({}, {"ownerReferences": references}), objects=world(job))
+    answer = ask(pod({}, {"ownerReferences": references}), objects=cluster_objects(job))
 
     assert answer.operations == []
 
 
 def test_helpers_keep_a_guaranteed_pod_guaranteed_and_pass_the_restricted_profile() -> None:
     annotations = {**GCP, **AWS, **AZ, "cwii.dev/gcp-delivery": "init-container"}
-    annotations |= {f"cwii.dev/{provider}-verify": "true" for provider in vocabulary.PROVIDERS}
+    annotations |= {f"cwii.dev/{provider}-verify": "true" for provider in annotation_keys.PROVIDERS}
 
     helpers = ask(pod(annotations)).pod["spec"]["initContainers"]
 
@@ -488,21 +493,21 @@ def test_the_token_may_have_another_audience_than_the_pool_provider() -> None:
 
     source = mutated["spec"]["volumes"][0]["projected"]["sources"][0]
     assert source["serviceAccountToken"]["audience"] == "sts.example"
-    assert POOL in mutated["metadata"]["annotations"][vocabulary.GCP_CREDENTIALS]
+    assert POOL in mutated["metadata"]["annotations"][annotation_keys.GCP_CREDENTIALS]
 
 
 def test_the_guard_freezes_what_the_annotation_delivery_writes() -> None:
-    policy, binding = admission.guard(config.Settings())
+    policy, binding = webhook_configurations.guard(schema.Settings())
 
     frozen = " ".join(rule["expression"] for rule in policy["spec"]["validations"])
-    assert vocabulary.GCP_CREDENTIALS in frozen
+    assert annotation_keys.GCP_CREDENTIALS in frozen
     assert binding["spec"]["validationActions"] == ["Deny"]
 
 
 @pytest.mark.parametrize("operation", ["UPDATE", "DELETE", "CONNECT"])
 def test_only_a_create_is_mutated(operation: str) -> None:
-    cluster = case.cluster_of(world())
-    handler, recorder = case.handler_of(cluster, config.Settings())
+    cluster = case.cluster_of(cluster_objects())
+    handler, recorder = case.handler_of(cluster, schema.Settings())
 
     case.post(handler, case.review(pod(AWS), operation=operation))
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from vestibule.core.kinds import brokering
-from vestibule.core.kinds.credentials import Cloud, CredentialsRequest
+from vestibule.api import credentials_secret
+from vestibule.api.credentialsrequest import Cloud, CredentialsRequest
 
 AZURE: dict[str, Any] = {
     "azureClientID": "c",
@@ -21,13 +21,13 @@ AZURE: dict[str, Any] = {
 
 def broker(
     cloud: Cloud = "azure", *, mode: str = "Manual", exists: bool = False, **spec: Any
-) -> brokering.Brokered:
+) -> credentials_secret.BrokeredSecret:
     request = CredentialsRequest("cr", "ns", "secret", ("sa",), "/var/run/other/token", spec)
-    return brokering.broker(request, cloud, mode=mode, issuer="https://i", exists=exists)
+    return credentials_secret.broker(request, cloud, mode=mode, issuer="https://i", exists=exists)
 
 
 def test_a_request_that_names_nothing_was_served_by_who_made_the_cluster() -> None:
-    assert broker() == brokering.Brokered()
+    assert broker() == credentials_secret.BrokeredSecret()
 
 
 def test_half_an_identity_is_told_with_every_missing_field() -> None:
@@ -53,14 +53,17 @@ def test_the_secret_of_azure_has_five_keys_no_secret_and_the_requests_own_token_
 
 def test_minting_is_refused_on_azure_only_where_a_secret_exists() -> None:
     assert "invalid" in broker(mode="Mint", exists=True).failure
-    assert broker(mode="Mint") == brokering.Brokered()
+    assert broker(mode="Mint") == credentials_secret.BrokeredSecret()
 
 
 @pytest.mark.parametrize(("mode", "issuer"), [("Manual", ""), ("Passthrough", "https://i")])
 def test_clusters_whose_tokens_no_cloud_takes_are_left_alone(mode: str, issuer: str) -> None:
     request = CredentialsRequest("cr", "ns", "secret", ("sa",), "/t", AZURE)
 
-    assert brokering.broker(request, "azure", mode=mode, issuer=issuer) == brokering.Brokered()
+    assert (
+        credentials_secret.broker(request, "azure", mode=mode, issuer=issuer)
+        == credentials_secret.BrokeredSecret()
+    )
 
 
 def test_the_secret_of_aws_is_a_configuration_that_sdks_read() -> None:

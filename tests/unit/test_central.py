@@ -8,7 +8,8 @@ import pytest
 
 from tests.vectors import case
 from vestibule import errors
-from vestibule.core.kinds import config, identitypolicy
+from vestibule.api import identitypolicy
+from vestibule.api.settings import schema
 
 ROLE = "arn:aws:iam::{account}:role/{namespace}-{serviceaccount}"
 MAP = {
@@ -31,7 +32,7 @@ def ask(*policies: dict[str, Any], annotations: dict[str, str] | None = None, **
         "kind": "ServiceAccount",
         "metadata": {"name": "app", "namespace": "team-a", "annotations": annotations or {}},
     }
-    settings = config.parse({"policies": list(policies), **more}, "test")
+    settings = schema.parse({"policies": list(policies), **more}, "test")
     return case.ask(POD, case.cluster_of([account]), settings)
 
 
@@ -153,7 +154,7 @@ def test_every_problem_of_every_policy_is_reported_and_the_good_ones_work() -> N
 
 def test_settings_with_a_broken_policy_are_not_loaded() -> None:
     with pytest.raises(errors.InvalidSettings) as caught:
-        config.parse({"policies": [MAP, {**MAP, "limit": {}, "locked": 1}]}, "settings.yaml")
+        schema.parse({"policies": [MAP, {**MAP, "limit": {}, "locked": 1}]}, "settings.yaml")
 
     assert [str(problem) for problem in caught.value.problems] == [
         "settings.yaml: policies[1].limit: is no known field; did you mean limits?",

@@ -13,13 +13,13 @@ from typing import Any
 
 from aiohttp import web
 
-from vestibule.adapters.cluster.access import Access, Anonymous
-from vestibule.adapters.cluster.client import Client
-from vestibule.apps.certificates import issuer as issuers
-from vestibule.apps.certificates.issuer import Issuer
-from vestibule.core.admission import apply
-from vestibule.core.kinds import config
-from vestibule.core.pki import authority
+from vestibule.admission import apply
+from vestibule.api.settings import schema
+from vestibule.kube.access import AnonymousCredential, ClusterAccess
+from vestibule.kube.client import Client
+from vestibule.operator.certificates import issuer as issuers
+from vestibule.operator.certificates.issuer import CertificateIssuer
+from vestibule.pki import certificate_authority
 
 Json = dict[str, Any]
 ROOT = "/apis/admissionregistration.k8s.io/v1"
@@ -32,7 +32,7 @@ ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/vestibule"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/vestibule-system/leases/vestibule"
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 DAY = datetime.timedelta(days=1)
-SETTINGS = config.parse(
+SETTINGS = schema.parse(
     {
         "selfCertificate": {
             "secret": "vestibule-tls",
@@ -79,7 +79,7 @@ class Api:
     def bundles(self, path: str) -> list[list[str]]:
         """The CAs that each webhook of a registration trusts."""
         return [
-            authority.split(base64.b64decode(hook["clientConfig"].get("caBundle", "")).decode())
+            certificate_authority.split(base64.b64decode(hook["clientConfig"].get("caBundle", "")).decode())
             for hook in self.objects[path]["webhooks"]
         ]
 
@@ -118,7 +118,7 @@ class Clock:
 
 
 @contextlib.asynccontextmanager
-async def issuing(api: Api, clock: Clock) -> AsyncIterator[Issuer]:
+async def issuing(api: Api, clock: Clock) -> AsyncIterator[CertificateIssuer]:
     """An issuer at work."""
     app = web.Application()
     app.router.add_route("*", "/{tail:.*}", api.handle)
@@ -126,7 +126,7 @@ async def issuing(api: Api, clock: Clock) -> AsyncIterator[Issuer]:
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    client = Client(Access(f"http://127.0.0.1:{runner.addresses[0][1]}", None, Anonymous()))
+    client = Client(ClusterAccess(f"http://127.0.0.1:{runner.addresses[0][1]}", None, AnonymousCredential()))
     issuer = issuers.issuer(
         client,
         SETTINGS,
@@ -156,7 +156,7 @@ async def until(condition: Callable[[], bool], what: str) -> None:
         raise AssertionError(f"never: {what}") from None
 
 
-def run(test: Callable[[Api, Issuer, Clock], Awaitable[None]], *paths: str) -> None:
+def run(test: Callable[[Api, CertificateIssuer, Clock], Awaitable[None]], *paths: str) -> None:
     """A test with an issuer at work, and these registrations."""
     api, clock = Api(), Clock()
     for path in paths:
@@ -171,12 +171,12 @@ def run(test: Callable[[Api, Issuer, Clock], Awaitable[None]], *paths: str) -> N
 
 def trusts(api: Api, path: str) -> bool:
     """Whether every webhook of a registration trusts what is kept."""
-    kept = authority.split(api.kept("ca.crt"))
+    kept = certificate_authority.split(api.kept("ca.crt"))
     return bool(kept) and all(bundle == kept for bundle in api.bundles(path))
 
 
 def test_every_webhook_of_every_registration_trusts_our_ca() -> None:
-    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+    async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         del clock
         await until(
             lambda: all(trusts(api, path) for path in (IDENTITY, SANDBOX, VALIDATING)), "trust everywhere"
@@ -188,7 +188,7 @@ def test_every_webhook_of_every_registration_trusts_our_ca() -> None:
 
 
 def test_a_registration_that_is_not_there_yet_keeps_nobody_from_serving() -> None:
-    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+    async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         del clock
         await until(lambda: bool(api.kept("tls.crt")), "a certificate")
         await until(lambda: trusts(api, IDENTITY), "trust where there is a registration")
@@ -200,16 +200,16 @@ def test_a_registration_that_is_not_there_yet_keeps_nobody_from_serving() -> Non
 
 
 def test_without_any_registration_there_is_a_certificate_all_the_same() -> None:
-    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+    async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         del clock
         await until(lambda: bool(api.kept("tls.crt")), "a certificate")
-        assert authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt"))
+        assert certificate_authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt"))
 
     run(test)
 
 
 def test_a_bundle_that_somebody_changed_is_put_right() -> None:
-    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+    async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         del issuer, clock
         await until(lambda: trusts(api, SANDBOX), "trust")
         api.register(SANDBOX, hooks=2)
@@ -218,7 +218,9 @@ def test_a_bundle_that_somebody_changed_is_put_right() -> None:
     run(test, IDENTITY, SANDBOX)
 
 
-async def _rotated(api: Api, issuer: Issuer, clock: Clock, method: str, path: str, status: int) -> None:
+async def _rotated(
+    api: Api, issuer: CertificateIssuer, clock: Clock, method: str, path: str, status: int
+) -> None:
     """A new CA while one registration cannot be kept: it signs when that can be again, and not before."""
     await until(lambda: all(trusts(api, one) for one in (IDENTITY, SANDBOX, VALIDATING)), "trust")
     first = api.kept("signer.crt")
@@ -233,39 +235,41 @@ async def _rotated(api: Api, issuer: Issuer, clock: Clock, method: str, path: st
     await until(lambda: bool(issuer.unkept), "the fault is told")
     clock.now += 25 * DAY  # a leaf is due meanwhile: the old CA signs it
     await until(lambda: api.kept("tls.crt") != before, "a leaf of the old CA")
-    assert authority.signed_by(api.kept("tls.crt"), first)
+    assert certificate_authority.signed_by(api.kept("tls.crt"), first)
     assert path in issuer.unkept or "a fault" in issuer.unkept
 
     del api.faults[method, path]
     await until(lambda: api.kept("signer.crt") != first, "the successor signs")
-    await until(lambda: authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt")), "its leaf")
+    await until(
+        lambda: certificate_authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt")), "its leaf"
+    )
     assert all(first in bundle for one in (IDENTITY, SANDBOX, VALIDATING) for bundle in api.bundles(one))
     await until(lambda: issuer.unkept == "", "all is well")
 
 
 def test_a_ca_signs_only_when_the_last_registration_trusts_it() -> None:
-    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+    async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         await _rotated(api, issuer, clock, "PATCH", VALIDATING, 403)
 
     run(test, IDENTITY, SANDBOX, VALIDATING)
 
 
 def test_a_registration_that_cannot_be_read_holds_a_new_ca_up_and_nothing_else() -> None:
-    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+    async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         await _rotated(api, issuer, clock, "GET", SANDBOX, 403)
 
     run(test, IDENTITY, SANDBOX, VALIDATING)
 
 
 def test_what_is_missing_is_restored_and_the_authority_stays() -> None:
-    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+    async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         del issuer, clock
         await until(lambda: trusts(api, IDENTITY), "trust")
         before = api.kept("ca.crt")
         del api.objects[SECRET]
         await until(lambda: bool(api.kept("tls.key")), "the Secret that replicas mount")
         assert api.kept("ca.crt") == before
-        assert authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt"))
+        assert certificate_authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt"))
         del api.objects[IDENTITY]
         await until(lambda: IDENTITY in api.objects, "the registration")
         assert trusts(api, IDENTITY)
@@ -276,20 +280,22 @@ def test_what_is_missing_is_restored_and_the_authority_stays() -> None:
 
 
 def test_a_ca_that_was_lost_leaves_the_one_before_trusted() -> None:
-    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+    async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         del issuer, clock
         await until(lambda: trusts(api, IDENTITY), "trust")
-        before = authority.split(api.kept("ca.crt"))
+        before = certificate_authority.split(api.kept("ca.crt"))
         api.objects.pop(SIGNING)
         await until(lambda: len(api.bundles(IDENTITY)[0]) == 2, "trust in both")
         assert before[0] in api.bundles(IDENTITY)[0]
-        await until(lambda: authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt")), "a new leaf")
+        await until(
+            lambda: certificate_authority.signed_by(api.kept("tls.crt"), api.kept("signer.crt")), "a new leaf"
+        )
 
     run(test, IDENTITY)
 
 
 def test_the_secret_of_earlier_versions_is_taken_over() -> None:
-    async def test(api: Api, issuer: Issuer, clock: Clock) -> None:
+    async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         del issuer, clock
         await until(lambda: trusts(api, IDENTITY), "trust")
         serving = api.objects[SECRET]["data"]

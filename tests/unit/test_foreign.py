@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.vectors import case, offline
-from vestibule.core.kinds import config
+from vestibule.api.settings import schema
 
 Json = dict[str, Any]
 ROLE = "arn:aws:iam::123456789012:role/app"
@@ -42,7 +42,7 @@ def pod(annotations: Json | None = None, labels: Json | None = None, **spec: Any
 def ask(thing: Json, annotations: Json, data: Json) -> case.Answer:
     """The answer, after it was found to be the same offline and to be complete."""
     objects = [account(annotations)]
-    cluster, settings = case.cluster_of([*objects]), config.parse(data, "test")
+    cluster, settings = case.cluster_of([*objects]), schema.parse(data, "test")
     answer = case.ask(thing, cluster, settings)
     if answer.response["allowed"]:
         again = case.ask(copy.deepcopy(answer.pod), cluster, settings)
@@ -143,7 +143,7 @@ def test_a_life_of_the_settings_that_is_no_day_is_kept_to_the_second() -> None:
 def test_a_pod_that_comes_back_from_the_api_server_with_empty_values_left_out() -> None:
     """The API server writes no ``value: ""``; the container that was ours is still ours."""
     annotations = {**ALL, **GCLOUD, "cloud.google.com/service-account-email": "nobody"}
-    settings = config.parse({"mode": "strict", "vocabularies": ["wif"]}, "test")
+    settings = schema.parse({"mode": "strict", "vocabularies": ["wif"]}, "test")
     cluster = case.cluster_of([account(annotations)])
     answer = case.ask(pod(), cluster, settings)
     listed = [*answer.pod["spec"]["containers"], *answer.pod["spec"]["initContainers"]]

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from vestibule import errors
-from vestibule.adapters import settingsfile
-from vestibule.core.kinds import azwi_flags, config, eks_flags, goflags, wif_flags
-from vestibule.core.kinds.azwi import Azwi
-from vestibule.core.kinds.eks import ContainerCredentials, Eks
-from vestibule.core.kinds.goflags import Flag
-from vestibule.core.kinds.wif import Wif
+from vestibule import errors, settingsfile
+from vestibule.api.settings import schema
+from vestibule.api.settings.azwi import AzwiSettings
+from vestibule.api.settings.eks import ContainerCredentials, EksSettings
+from vestibule.api.settings.wif import WifSettings
+from vestibule.compat import azwi_flags, eks_flags, goflags, wif_flags
+from vestibule.compat.goflags import GoFlag
 
-FLAGS = (Flag("name", ""), Flag("on", "", "bool"), Flag("old", "nobody needs it", used=False))
+FLAGS = (GoFlag("name", ""), GoFlag("on", "", "bool"), GoFlag("old", "nobody needs it", used=False))
 MODULES = {"azwi": azwi_flags, "eks": eks_flags, "wif": wif_flags}
 
 GO: dict[str, tuple[list[str], dict[str, str]]] = {
@@ -69,13 +69,13 @@ def test_all_problems_are_told_at_once() -> None:
     assert [problem.place for problem in raised.value.problems] == ["--nome", "--on", "--name"]
 
 
-def meaning(program: str, arguments: Sequence[str], **environ: str) -> goflags.Meaning:
+def meaning(program: str, arguments: Sequence[str], **environ: str) -> goflags.FlagSettings:
     module = MODULES[program]
-    found: goflags.Meaning = module.settings(goflags.parse(module.FLAGS, arguments), environ)
+    found: goflags.FlagSettings = module.settings(goflags.parse(module.FLAGS, arguments), environ)
     return found
 
 
-def settings(program: str, arguments: Sequence[str], **environ: str) -> config.Settings:
+def settings(program: str, arguments: Sequence[str], **environ: str) -> schema.Settings:
     said = meaning(program, arguments, **environ)
     return settingsfile.load(None, said.over, said.under)
 
@@ -85,7 +85,7 @@ def test_nothing_given_is_what_the_originals_have() -> None:
 
     assert [one.vocabularies for one in (azwi, eks, wif)] == [("azwi",), ("eks",), ("wif",)]
     assert {one.on_forbidden for one in (azwi, eks, wif)} == {"pass-over"}
-    assert azwi.serving == config.Serving(
+    assert azwi.serving == schema.ServingSettings(
         addr="[::]:9443",
         health_addr="[::]:9440",
         metrics_addr="[::]:8095",
@@ -94,20 +94,20 @@ def test_nothing_given_is_what_the_originals_have() -> None:
         tls_min_version="1.3",
         log_level="warning",
     )
-    assert eks.serving == config.Serving(
+    assert eks.serving == schema.ServingSettings(
         addr="[::]:443",
         metrics_addr="[::]:9999",
         tls_cert="/etc/webhook/certs/tls.crt",
         tls_key="/etc/webhook/certs/tls.key",
     )
-    assert wif.serving == config.Serving(
+    assert wif.serving == schema.ServingSettings(
         addr="[::]:9443",
         health_addr="[::]:8081",
         metrics_addr="[::]:8080",
         tls_cert="/tmp/k8s-webhook-server/serving-certs/tls.crt",
         tls_key="/tmp/k8s-webhook-server/serving-certs/tls.key",
     )
-    assert (azwi.azwi, eks.eks, wif.wif) == (Azwi(), Eks(), Wif())
+    assert (azwi.azwi, eks.eks, wif.wif) == (AzwiSettings(), EksSettings(), WifSettings())
 
 
 def test_the_sidecar_of_hosted_control_planes() -> None:
@@ -170,7 +170,7 @@ def test_every_flag_of_eks() -> None:
         ],
     )  # fmt: skip
 
-    assert found.eks == Eks(
+    assert found.eks == EksSettings(
         annotation_prefix="iam.example",
         token_audience="aud",
         token_mount_path="/m",
@@ -203,7 +203,7 @@ def test_every_flag_of_the_gcp_webhook() -> None:
         ],
     )  # fmt: skip
 
-    assert found.wif == Wif(
+    assert found.wif == WifSettings(
         annotation_prefix="g.example",
         token_audience="aud",
         token_expiration_seconds=5400,

@@ -10,11 +10,11 @@ import pytest
 
 from tests.vectors import case
 from vestibule import errors
-from vestibule.adapters.serving.server import HttpRequest, HttpResponse
-from vestibule.apps.webhook import canary
-from vestibule.apps.webhook.handler import Handler
-from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import compile_policy
+from vestibule.api.settings import schema
+from vestibule.httpserver.server import HttpRequest, HttpResponse
+from vestibule.injection.policy import compile_policy
+from vestibule.webhook import canary
+from vestibule.webhook.handler import Handler
 
 Json = dict[str, Any]
 AWS = {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": "arn:aws:iam::123456789012:role/app"}
@@ -36,8 +36,8 @@ ACCOUNT: Json = {
 }
 
 
-def settings(**data: Any) -> config.Settings:
-    return config.parse(data, "test")
+def settings(**data: Any) -> schema.Settings:
+    return schema.parse(data, "test")
 
 
 def raw(method: str = "POST", content_type: str = "application/json", body: bytes = b"") -> HttpRequest:
@@ -107,7 +107,7 @@ def test_an_object_the_cache_does_not_know_is_read_live() -> None:
         synced = True
 
         def peek(self, kind: Any, namespace: str, name: str, uid: str = "") -> Any:
-            from vestibule.adapters.cluster.ports import UNKNOWN
+            from vestibule.kube.ports import UNKNOWN
 
             return UNKNOWN
 

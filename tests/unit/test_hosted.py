@@ -13,57 +13,67 @@ import pytest
 from tests.vectors.hypershift_given import HOSTED, NOW, given, secrets
 from tests.vectors.hypershift_pki import text
 from vestibule import errors
-from vestibule.apps.operator.hosted import (
-    attachments,
+from vestibule.compat import azwi_flags, eks_flags, goflags
+from vestibule.operator.controllers.hosted import (
+    attach_modes,
+    ca_rollover,
     certificates,
-    flavours,
-    guest,
-    parity,
+    desired,
+    hosted_objects,
+    hypershift_objects,
+    hypershift_webhooks,
     paused,
-    payload,
-    plan,
+    platform_table,
+    release_image,
     sidecar,
     teardown,
     tlsprofile,
-    trust,
-    webhooks,
 )
-from vestibule.apps.operator.hosted.attachments import Seen
-from vestibule.apps.operator.hosted.target import Edit, Target
-from vestibule.core.kinds import azwi_flags, eks_flags, goflags
-from vestibule.core.pki import authority
+from vestibule.operator.controllers.hosted.attach_modes import AttachObservation
+from vestibule.operator.controllers.hosted.control_plane import ControlPlane, ForeignEdit
+from vestibule.pki import certificate_authority
 
 Json = dict[str, Any]
-CONTAINER, VOLUMES = sidecar.ours(sidecar.Asked(image="i:1")), sidecar.our_volumes()
+CONTAINER, VOLUMES = sidecar.ours(sidecar.SidecarSpec(image="i:1")), sidecar.our_volumes()
 DAY = datetime.timedelta(days=1)
 
 
 def thing(flavour: str, kind: int = 0, version: str = "v1beta2", **more: Any) -> Json:
-    group, name = flavours.ALL[flavour].KINDS[kind]
+    group, name = platform_table.ALL[flavour].KINDS[kind]
     meta = {"name": "c1", "namespace": "ns1"}
     return {"apiVersion": f"{group}/{version}", "kind": name, "metadata": meta, "spec": {}, **more}
 
 
-def target(flavour: str, **more: Any) -> Target:
-    return flavours.ALL[flavour].target(thing(flavour, **more), [], NOW)
+def target(flavour: str, **more: Any) -> ControlPlane:
+    return platform_table.ALL[flavour].target(thing(flavour, **more), [], NOW)
 
 
 # ── choices ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-CHOICES: dict[str, tuple[str, attachments.Asked, Seen, str]] = {
-    "HyperShift without a webhook of its own": ("hypershift", "auto", Seen(["kube-apiserver"]), "Deployment"),
-    "a Deployment of HyperShift is not patched": ("hypershift", "sidecar", Seen(), "Refused"),
-    "kamaji by default beside the pod": ("kamaji", "auto", Seen(), "Deployment"),
-    "kamaji in the pod, when asked": ("kamaji", "sidecar", Seen(), "Sidecar"),
-    "machines of Cluster API reach no Service of ours": ("clusterapi", "auto", Seen(), "InGuest"),
-    "a static pod only when asked": ("clusterapi", "static-pod", Seen(), "StaticPod"),
-    "nothing built in": ("kamaji", "builtin", Seen(), "Refused"),
-    "any kubeconfig": ("kubeconfig", "auto", Seen(), "InGuest"),
-    "any kubeconfig, nothing beside it": ("kubeconfig", "deployment", Seen(), "Refused"),
+CHOICES: dict[str, tuple[str, attach_modes.Asked, AttachObservation, str]] = {
+    "HyperShift without a webhook of its own": (
+        "hypershift",
+        "auto",
+        AttachObservation(["kube-apiserver"]),
+        "Deployment",
+    ),
+    "a Deployment of HyperShift is not patched": ("hypershift", "sidecar", AttachObservation(), "Refused"),
+    "kamaji by default beside the pod": ("kamaji", "auto", AttachObservation(), "Deployment"),
+    "kamaji in the pod, when asked": ("kamaji", "sidecar", AttachObservation(), "Sidecar"),
+    "machines of Cluster API reach no Service of ours": (
+        "clusterapi",
+        "auto",
+        AttachObservation(),
+        "InGuest",
+    ),
+    "a static pod only when asked": ("clusterapi", "static-pod", AttachObservation(), "StaticPod"),
+    "nothing built in": ("kamaji", "builtin", AttachObservation(), "Refused"),
+    "any kubeconfig": ("kubeconfig", "auto", AttachObservation(), "InGuest"),
+    "any kubeconfig, nothing beside it": ("kubeconfig", "deployment", AttachObservation(), "Refused"),
     "built in, as far as the guest tells": (
         "hypershift",
         "auto",
-        Seen(None, ["aws-pod-identity"]),
+        AttachObservation(None, ["aws-pod-identity"]),
         "BuiltIn",
     ),
 }
@@ -73,19 +83,21 @@ CHOICES: dict[str, tuple[str, attachments.Asked, Seen, str]] = {
 def test_choice(sentence: str) -> None:
     flavour, asked, seen, mode = CHOICES[sentence]
 
-    assert attachments.choose(asked, target(flavour), seen).mode == mode
+    assert attach_modes.choose(asked, target(flavour), seen).mode == mode
 
 
 def test_a_built_in_webhook_without_its_registration_is_not_available() -> None:
-    choice = attachments.choose("auto", target("hypershift"), Seen([webhooks.AZURE.name]))
+    choice = attach_modes.choose(
+        "auto", target("hypershift"), AttachObservation([hypershift_webhooks.AZURE.name])
+    )
 
     assert (choice.mode, choice.conditions[0]["status"]) == ("BuiltIn", "False")
     assert choice.conditions[0]["reason"] == "RegistrationMissing"
 
 
 def test_what_a_downgrade_left_behind_is_told_and_does_not_count_as_built_in() -> None:
-    seen = Seen(["kube-apiserver"], [webhooks.AZURE.configuration])
-    choice = attachments.choose("auto", target("hypershift"), seen)
+    seen = AttachObservation(["kube-apiserver"], [hypershift_webhooks.AZURE.configuration])
+    choice = attach_modes.choose("auto", target("hypershift"), seen)
 
     assert choice.mode == "Deployment"
     assert "a downgrade left it behind" in choice.notes[0]
@@ -94,8 +106,8 @@ def test_what_a_downgrade_left_behind_is_told_and_does_not_count_as_built_in() -
 # ── entries in other people's objects ───────────────────────────────────────────────────────────────────────
 
 
-def attached(owner: Json, flavour: str) -> Edit:
-    edit = flavours.ALL[flavour].attached(owner, CONTAINER, VOLUMES)
+def attached(owner: Json, flavour: str) -> ForeignEdit:
+    edit = platform_table.ALL[flavour].attached(owner, CONTAINER, VOLUMES)
     assert edit is not None
     return edit
 
@@ -128,12 +140,12 @@ def test_entries_are_made_once_and_others_stay(flavour: str) -> None:
 @pytest.mark.parametrize("flavour", OWNERS)
 def test_what_is_attached_can_be_taken_away_without_a_trace(flavour: str) -> None:
     there = attached(OWNERS[flavour], flavour).thing
-    gone = flavours.ALL[flavour].detached(there, webhooks.OURS)
+    gone = platform_table.ALL[flavour].detached(there, hypershift_webhooks.OURS)
 
     assert gone is not None
     assert gone.changed
-    assert webhooks.OURS not in json.dumps(gone.thing)
-    again = flavours.ALL[flavour].detached(gone.thing, webhooks.OURS)
+    assert hypershift_webhooks.OURS not in json.dumps(gone.thing)
+    again = platform_table.ALL[flavour].detached(gone.thing, hypershift_webhooks.OURS)
     assert again is not None
     assert not again.changed
     if flavour != "kamaji":  # an empty section of theirs may stay
@@ -143,7 +155,7 @@ def test_what_is_attached_can_be_taken_away_without_a_trace(flavour: str) -> Non
 @pytest.mark.parametrize("flavour", OWNERS)
 def test_a_new_image_changes_our_entry_in_its_place(flavour: str) -> None:
     first = attached(OWNERS[flavour], flavour)
-    newer = flavours.ALL[flavour].attached(first.thing, {**CONTAINER, "image": "i:2"}, VOLUMES)
+    newer = platform_table.ALL[flavour].attached(first.thing, {**CONTAINER, "image": "i:2"}, VOLUMES)
 
     assert newer is not None
     assert newer.changed
@@ -153,13 +165,17 @@ def test_a_new_image_changes_our_entry_in_its_place(flavour: str) -> None:
 
 def test_k0smotron_before_v1beta2_has_no_place_for_it() -> None:
     assert (
-        flavours.ALL["k0smotron"].attached(thing("k0smotron", version="v1beta1"), CONTAINER, VOLUMES) is None
+        platform_table.ALL["k0smotron"].attached(thing("k0smotron", version="v1beta1"), CONTAINER, VOLUMES)
+        is None
     )
 
 
 def test_flags_of_our_container_are_flags_of_the_program() -> None:
-    for webhook, flags in ((webhooks.AZURE, azwi_flags.FLAGS), (webhooks.AWS, eks_flags.FLAGS)):
-        made = sidecar.ours(sidecar.Asked(webhook=webhook, region="eu-central-1"))
+    for webhook, flags in (
+        (hypershift_webhooks.AZURE, azwi_flags.FLAGS),
+        (hypershift_webhooks.AWS, eks_flags.FLAGS),
+    ):
+        made = sidecar.ours(sidecar.SidecarSpec(webhook=webhook, region="eu-central-1"))
         args = [one for one in made["args"][3:] if not one.startswith("--addr=")]
 
         assert goflags.parse(flags, args)
@@ -167,7 +183,7 @@ def test_flags_of_our_container_are_flags_of_the_program() -> None:
 
 
 def test_a_sidecar_never_takes_its_api_server_out_of_service() -> None:
-    beside, own = (sidecar.ours(sidecar.Asked(local=local)) for local in (True, False))
+    beside, own = (sidecar.ours(sidecar.SidecarSpec(local=local)) for local in (True, False))
 
     assert ("readinessProbe" in beside, "readinessProbe" in own) == (False, True)
     assert "--addr=127.0.0.1:9443" in beside["args"]
@@ -177,7 +193,9 @@ def test_a_sidecar_never_takes_its_api_server_out_of_service() -> None:
 
 
 def test_a_plan_for_the_guest_itself_is_the_ordinary_installation() -> None:
-    made = plan.plan(plan.Request(tenant_id="t"), target("clusterapi"), Seen(), [], NOW)
+    made = desired.plan(
+        desired.HostedRequest(tenant_id="t"), target("clusterapi"), AttachObservation(), [], NOW
+    )
     maps = {one["metadata"]["name"]: one["data"] for one in made.guest if one["kind"] == "ConfigMap"}
     settings = maps["vestibule-settings"]["settings.json"]
     # what is missing is restored by the operator, which made it
@@ -189,7 +207,9 @@ def test_a_plan_for_the_guest_itself_is_the_ordinary_installation() -> None:
 
 
 def test_the_registration_is_the_last_object_and_leaves_our_own_namespace_out() -> None:
-    made = plan.plan(plan.Request(attach="deployment"), target("kamaji"), Seen(), [], NOW)
+    made = desired.plan(
+        desired.HostedRequest(attach="deployment"), target("kamaji"), AttachObservation(), [], NOW
+    )
     registration = made.guest[-1]
 
     assert registration["kind"] == "MutatingWebhookConfiguration"
@@ -200,8 +220,10 @@ def test_the_registration_is_the_last_object_and_leaves_our_own_namespace_out() 
 
 def test_secrets_of_another_namespace_are_not_taken_for_the_control_planes() -> None:
     far = [{**one, "metadata": {**one["metadata"], "namespace": "far"}} for one in secrets().values()]
-    near = flavours.ALL["hypershift"].target({**HOSTED, "spec": {"platform": {"type": "None"}}}, [], NOW)
-    made = plan.plan(plan.Request(), near, Seen(["kube-apiserver"]), far, NOW)
+    near = platform_table.ALL["hypershift"].target(
+        {**HOSTED, "spec": {"platform": {"type": "None"}}}, [], NOW
+    )
+    made = desired.plan(desired.HostedRequest(), near, AttachObservation(["kube-apiserver"]), far, NOW)
 
     assert "was not given" in " ".join(made.notes)
 
@@ -210,10 +232,10 @@ def test_secrets_of_another_namespace_are_not_taken_for_the_control_planes() -> 
 
 
 def test_what_others_wrote_on_a_kept_secret_stays() -> None:
-    first = parity.whole(given(HOSTED), NOW).secrets[0]
+    first = hypershift_objects.all_objects(given(HOSTED), NOW).secrets[0]
     touched = copy.deepcopy(first)
     touched["metadata"] |= {"resourceVersion": "7", "labels": {"theirs": "x"}}
-    made = certificates.serving(webhooks.AZURE, HOSTED, secrets()["root-ca"], touched, NOW + DAY)
+    made = certificates.serving(hypershift_webhooks.AZURE, HOSTED, secrets()["root-ca"], touched, NOW + DAY)
 
     assert made.reasons == ()
     assert made.secret == touched
@@ -221,14 +243,16 @@ def test_what_others_wrote_on_a_kept_secret_stays() -> None:
 
 def test_an_authority_that_is_none_is_one_clear_error() -> None:
     with pytest.raises(errors.InvalidInput, match=r"Secret .*data\[ca.crt\]"):
-        certificates.serving(webhooks.AZURE, HOSTED, {"metadata": {"name": "root-ca"}, "data": {}}, None, NOW)
+        certificates.serving(
+            hypershift_webhooks.AZURE, HOSTED, {"metadata": {"name": "root-ca"}, "data": {}}, None, NOW
+        )
 
 
 def test_a_leaf_is_signed_by_the_authority_that_is_there_now() -> None:
     ca = secrets()["root-ca"]
-    made = certificates.serving(webhooks.AZURE, HOSTED, ca, None, NOW)
+    made = certificates.serving(hypershift_webhooks.AZURE, HOSTED, ca, None, NOW)
 
-    assert authority.signed_by(text(made.secret, "tls.crt"), text(ca, "ca.crt"))
+    assert certificate_authority.signed_by(text(made.secret, "tls.crt"), text(ca, "ca.crt"))
 
 
 def test_annotations_say_how_long_leaves_live() -> None:
@@ -237,55 +261,60 @@ def test_annotations_say_how_long_leaves_live() -> None:
         "hypershift.openshift.io/certificate-renewal": "0.30",
     }
 
-    assert certificates.lives(said) == certificates.Lives(100 * DAY, 30 * DAY)
-    assert certificates.lives({"hypershift.openshift.io/certificate-validity": "x"}) == certificates.Lives()
+    assert certificates.lives(said) == certificates.HypershiftLifetimes(100 * DAY, 30 * DAY)
+    assert (
+        certificates.lives({"hypershift.openshift.io/certificate-validity": "x"})
+        == certificates.HypershiftLifetimes()
+    )
 
 
 # ── rules ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_binding_to_another_role_is_made_anew() -> None:
-    wanted = guest.binding(guest.hypershift(webhooks.AZURE, "CA"))
+    wanted = hosted_objects.binding(hosted_objects.hypershift(hypershift_webhooks.AZURE, "CA"))
     live = {**wanted, "roleRef": {**wanted["roleRef"], "name": "cluster-admin"}}
 
-    assert guest.change(live, wanted).action == "recreate"
-    assert guest.change(wanted, wanted).action == "none"
+    assert hosted_objects.change(live, wanted).action == "recreate"
+    assert hosted_objects.change(wanted, wanted).action == "none"
 
 
 def test_conditions_that_the_guest_added_stay() -> None:
-    wanted = guest.configuration(guest.hypershift(webhooks.AZURE, "CA"))
+    wanted = hosted_objects.configuration(hosted_objects.hypershift(hypershift_webhooks.AZURE, "CA"))
     live = copy.deepcopy(wanted)
     live["webhooks"][0]["matchConditions"] = [{"name": "theirs", "expression": "true"}]
     live["webhooks"][0]["failurePolicy"] = "Fail"
-    made = guest.change(live, wanted)
+    made = hosted_objects.change(live, wanted)
 
     assert made.action == "update"
     assert made.thing["webhooks"][0]["matchConditions"] == live["webhooks"][0]["matchConditions"]
 
 
 def test_the_first_bundle_needs_no_overlap_and_nothing_is_dropped_unseen() -> None:
-    fresh = trust.Observed([], "new", leaf_is_current=True, endpoints={})
-    waiting = trust.Observed(["old", "new"], "new", leaf_is_current=True, endpoints={"a": True, "b": False})
+    fresh = ca_rollover.ObservedTrust([], "new", leaf_is_current=True, endpoints={})
+    waiting = ca_rollover.ObservedTrust(
+        ["old", "new"], "new", leaf_is_current=True, endpoints={"a": True, "b": False}
+    )
     nobody = waiting._replace(endpoints={})
 
-    assert trust.following(fresh) == trust.Next("publish", ("new",))
-    assert trust.following(waiting) == trust.Next("confirm", ("old", "new"))
-    assert trust.following(nobody).step == "confirm"
+    assert ca_rollover.following(fresh) == ca_rollover.RolloverStep("publish", ("new",))
+    assert ca_rollover.following(waiting) == ca_rollover.RolloverStep("confirm", ("old", "new"))
+    assert ca_rollover.following(nobody).step == "confirm"
 
 
 def test_a_guest_that_is_silent_for_a_while_is_waited_for() -> None:
-    silent = teardown.Guest(reachable=False, silent_since=NOW - teardown.LIMIT / 2)
+    silent = teardown.TeardownObservation(reachable=False, silent_since=NOW - teardown.LIMIT / 2)
     plan_now = teardown.plan(silent, NOW)
 
-    assert (plan_now.order, plan_now.finalizer_released) == ((), False)
+    assert plan_now.order == ()
     assert plan_now.retry == teardown.LIMIT / 2
 
 
 def test_overrides_of_registries_end_where_names_do() -> None:
     overrides = {"quay.io/ocp": "mirror/ocp", "quay.io/ocp/deep": "other"}
 
-    assert payload.overridden("quay.io/ocp-v4/x@sha256:1", overrides) == "quay.io/ocp-v4/x@sha256:1"
-    assert payload.overridden("quay.io/ocp/deep/x:1", overrides) == "other/x:1"
+    assert release_image.overridden("quay.io/ocp-v4/x@sha256:1", overrides) == "quay.io/ocp-v4/x@sha256:1"
+    assert release_image.overridden("quay.io/ocp/deep/x:1", overrides) == "other/x:1"
 
 
 def test_suites_that_are_dropped_are_named() -> None:
@@ -297,5 +326,5 @@ def test_suites_that_are_dropped_are_named() -> None:
 def test_a_pause_can_be_on_what_owns_the_control_plane() -> None:
     owner = {"metadata": {"annotations": {"cluster.x-k8s.io/paused": "true"}}}
 
-    assert flavours.ALL["kamaji"].target(thing("kamaji"), [owner], NOW).pause.paused
+    assert platform_table.ALL["kamaji"].target(thing("kamaji"), [owner], NOW).pause.paused
     assert paused.until("2026-08-22T12:00:01.123456789+00:00", NOW).seconds == pytest.approx(1.123456)

@@ -12,33 +12,41 @@ import pytest
 
 from tests.vectors.hypershift_given import HOSTED, NOW
 from vestibule import errors
-from vestibule.apps.operator.hosted import credential, flavours, identity, removal, status, trust
-from vestibule.apps.operator.hosted.attachments import Choice
-from vestibule.apps.operator.hosted.certificates import text_of
-from vestibule.apps.operator.hosted.identity import Served, Server
-from vestibule.apps.operator.hosted.trust import Standing
-from vestibule.core.kinds import config, hosted
-from vestibule.core.native import hostedrights, operator
-from vestibule.core.pki import authority
+from vestibule.api import hostedwebhook
+from vestibule.api.settings import schema
+from vestibule.manifests import hosted_rbac, operator
+from vestibule.operator.controllers.hosted import (
+    ca_rollover,
+    credential,
+    finalize,
+    platform_table,
+    serving_certificate,
+    status,
+)
+from vestibule.operator.controllers.hosted.attach_modes import AttachChoice
+from vestibule.operator.controllers.hosted.ca_rollover import TrustState
+from vestibule.operator.controllers.hosted.certificates import text_of
+from vestibule.operator.controllers.hosted.serving_certificate import HostedServerAddress, ServingSecrets
+from vestibule.pki import certificate_authority
 
 Json = dict[str, Any]
-TARGET = flavours.ALL["hypershift"].target(HOSTED, [], NOW)
+TARGET = platform_table.ALL["hypershift"].target(HOSTED, [], NOW)
 NAMES = ("webhook.svc",)
 HOUR = datetime.timedelta(hours=1)
 
 
-def served(before: Served | None, lost_ca: bool = False, **seen: Any) -> Served:
+def served(before: ServingSecrets | None, lost_ca: bool = False, **seen: Any) -> ServingSecrets:
     """The next state; ``seen`` is what stands in the guest."""
     ca = None if before is None or lost_ca else before.ca
     kept = before.serving if before else None
-    return identity.served(TARGET, NAMES, ca, kept, NOW, Standing(**seen))
+    return serving_certificate.served(TARGET, NAMES, ca, kept, NOW, TrustState(**seen))
 
 
-def leaf(found: Served) -> str:
+def leaf(found: ServingSecrets) -> str:
     return text_of(found.serving, "tls.crt")
 
 
-def ca_of(found: Served) -> str:
+def ca_of(found: ServingSecrets) -> str:
     return text_of(found.ca, "ca.crt")
 
 
@@ -59,7 +67,7 @@ def test_an_authority_takes_over_in_four_steps_and_no_leaf_is_served_that_nobody
 
     signed = served(lost, published=[old, new], endpoints={})
     assert signed.step == "reissue"
-    assert authority.signed_by(leaf(signed), new)
+    assert certificate_authority.signed_by(leaf(signed), new)
     assert signed.bundle == old + new
 
     waiting = served(signed, published=[old, new], endpoints={"a": True, "b": False})
@@ -73,27 +81,29 @@ def test_an_authority_takes_over_in_four_steps_and_no_leaf_is_served_that_nobody
 
 def test_a_leaf_that_is_lost_with_its_authority_is_made_at_once() -> None:
     first = served(None)
-    both = identity.served(TARGET, NAMES, None, None, NOW, Standing([ca_of(first)], {}))
+    both = serving_certificate.served(TARGET, NAMES, None, None, NOW, TrustState([ca_of(first)], {}))
 
-    assert authority.signed_by(leaf(both), ca_of(both))
+    assert certificate_authority.signed_by(leaf(both), ca_of(both))
     assert both.bundle == ca_of(first) + ca_of(both)
 
 
 def test_where_nobody_can_look_the_old_authority_stays_until_its_leaves_have_ended() -> None:
     first = served(None)
-    second = identity.served(TARGET, NAMES, None, first.serving, NOW, Standing([ca_of(first)]))
-    published = Standing([ca_of(first), ca_of(second)])
-    signed = identity.served(TARGET, NAMES, second.ca, second.serving, NOW, published)
+    second = serving_certificate.served(TARGET, NAMES, None, first.serving, NOW, TrustState([ca_of(first)]))
+    published = TrustState([ca_of(first), ca_of(second)])
+    signed = serving_certificate.served(TARGET, NAMES, second.ca, second.serving, NOW, published)
 
-    def later(days: float) -> Served:
+    def later(days: float) -> ServingSecrets:
         now = NOW + datetime.timedelta(days=days)
-        return identity.served(TARGET, NAMES, signed.ca, signed.serving, now, published)
+        return serving_certificate.served(TARGET, NAMES, signed.ca, signed.serving, now, published)
 
     assert later(50).step == "confirm"
     assert later(91).bundle in (ca_of(second), ca_of(first) + ca_of(second))
     renewed = later(91)
     after = NOW + datetime.timedelta(days=92)
-    assert identity.served(TARGET, NAMES, signed.ca, renewed.serving, after, published).step == "drop"
+    assert (
+        serving_certificate.served(TARGET, NAMES, signed.ca, renewed.serving, after, published).step == "drop"
+    )
 
 
 def test_what_cannot_be_read_in_the_guests_bundle_does_not_count() -> None:
@@ -136,9 +146,9 @@ ACCOUNT = {"metadata": {"uid": "u1"}}
 def test_a_token_is_kept_for_two_thirds_of_its_life_and_for_its_very_account(
     kept: str, hours: float, good: bool
 ) -> None:
-    secret = credential.secret(TARGET, Server("https://api"), kept)
+    secret = credential.secret(TARGET, HostedServerAddress("https://api"), kept)
 
-    assert credential.kept(secret, ACCOUNT, NOW + hours * HOUR) == (kept if good else "")
+    assert credential.valid_token(secret, ACCOUNT, NOW + hours * HOUR) == (kept if good else "")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +172,7 @@ def test_a_doubtful_token_stays_while_the_guest_signs_with_its_key() -> None:
 
 
 def test_the_kubeconfig_names_the_file_with_the_token_beside_it() -> None:
-    secret = credential.secret(TARGET, Server("https://api", "CA", "name"), "abc")
+    secret = credential.secret(TARGET, HostedServerAddress("https://api", "CA", "name"), "abc")
     said = json.loads(text_of(secret, "kubeconfig"))
 
     assert said["users"][0]["user"] == {"tokenFile": "token"}
@@ -176,7 +186,7 @@ def test_the_kubeconfig_names_the_file_with_the_token_beside_it() -> None:
 def test_control_planes_of_one_namespace_do_not_share_names() -> None:
     def own(name: str) -> str:
         thing = {"kind": "TenantControlPlane", "metadata": {"name": name, "namespace": "ns"}, "spec": {}}
-        return flavours.ALL["kamaji"].target(thing, [], NOW).own
+        return platform_table.ALL["kamaji"].target(thing, [], NOW).own
 
     long = "a.b" * 40
     assert TARGET.own == "workload-identity-webhook"
@@ -188,7 +198,7 @@ def test_control_planes_of_one_namespace_do_not_share_names() -> None:
 
 def test_an_owner_cannot_be_mistaken_for_another_kinds() -> None:
     def owner(name: str) -> str:
-        return removal.owner({"metadata": {"name": name}})
+        return finalize.owner({"metadata": {"name": name}})
 
     assert owner("vestibule") == "hosted_vestibule"
     assert len(owner("x" * 253)) <= 63
@@ -202,17 +212,17 @@ def test_entries_go_where_they_last() -> None:
     reference = {"kind": "KubeadmControlPlane", "name": "c-control-plane"}
     cluster = {"kind": "Cluster", "metadata": {"name": "c"}, "spec": {"controlPlaneRef": reference}}
 
-    assert flavours.ALL["kamaji"].holder(tenant) is None
-    assert flavours.ALL["kamaji"].holder(owned) == ("KamajiControlPlane", "k")
-    assert flavours.ALL["clusterapi"].holder(cluster) == ("KubeadmControlPlane", "c-control-plane")
+    assert platform_table.ALL["kamaji"].holder(tenant) is None
+    assert platform_table.ALL["kamaji"].holder(owned) == ("KamajiControlPlane", "k")
+    assert platform_table.ALL["clusterapi"].holder(cluster) == ("KubeadmControlPlane", "c-control-plane")
 
 
 # ── status, requests, rights ────────────────────────────────────────────────────────────────────────────────
 
 
 def test_available_is_what_can_be_said() -> None:
-    def available(way: Any, unproven: str = "", step: trust.Step = "none") -> str:
-        told = status.attached(Choice(way, ()), (), unproven, step)
+    def available(way: Any, unproven: str = "", step: ca_rollover.Step = "none") -> str:
+        told = status.attached(AttachChoice(way, ()), (), unproven, step)
         return str(next(one for one in told if one.type == "Available"))
 
     assert available("deployment") == "Available=True/Serving"
@@ -224,12 +234,12 @@ def test_a_duration_that_is_none_is_told() -> None:
     spec = {"target": {"flavour": "hypershift", "name": "x"}, "abandonAfter": "soon"}
 
     with pytest.raises(errors.InvalidInput, match=r"HostedWebhook h.*abandonAfter.*'soon'.*10m"):
-        hosted.parse({"metadata": {"name": "h"}, "spec": spec})
+        hostedwebhook.parse({"metadata": {"name": "h"}, "spec": spec})
 
 
 def test_rights_beside_control_planes_are_not_granted_unless_asked_for() -> None:
     def made(**install: Any) -> list[Json]:
-        return operator.objects(config.parse({"install": install}, "test"))
+        return operator.objects(schema.parse({"install": install}, "test"))
 
     plain, wide = made(), made(hosted=True, hostedAllNamespaces=True)
     narrow = made(hosted=True, hostedNamespaces=["a", "b"])
@@ -245,14 +255,14 @@ def test_rights_beside_control_planes_are_not_granted_unless_asked_for() -> None
     (deployment,) = (one for one in narrow if one["kind"] == "Deployment")
     args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
     assert args[-3:] == ["--hosted", "--hosted-namespace=a", "--hosted-namespace=b"]
-    assert all("*" not in rule["verbs"] + rule["resources"] for rule in hostedrights.rules())
+    assert all("*" not in rule["verbs"] + rule["resources"] for rule in hosted_rbac.rules())
 
 
 def test_every_namespace_is_asked_for_by_name() -> None:
     for install in ({"hosted": True}, {"hostedAllNamespaces": True}):
         with pytest.raises(errors.InvalidSettings, match=r"install\.hosted(AllN|N)amespaces"):
-            config.parse({"install": install}, "test")
+            schema.parse({"install": install}, "test")
     with pytest.raises(errors.InvalidSettings, match=r"install\.hostedAllNamespaces"):
-        config.parse(
+        schema.parse(
             {"install": {"hosted": True, "hostedAllNamespaces": True, "hostedNamespaces": ["a"]}}, "test"
         )

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from vestibule.adapters.cluster.client import Answer
-from vestibule.apps.operator.hosted import status, trial
-from vestibule.apps.operator.hosted.attachments import Choice
-from vestibule.apps.operator.hosted.trial import Trial
+from vestibule.kube.client import ApiResponse
+from vestibule.operator.controllers.hosted import dryrun_probe, status
+from vestibule.operator.controllers.hosted.attach_modes import AttachChoice
+from vestibule.operator.controllers.hosted.dryrun_probe import ProbeResult
 
 Json = dict[str, Any]
 OURS: list[Json] = [
@@ -18,20 +18,20 @@ OURS: list[Json] = [
 ]
 
 
-def pod(*volumes: str) -> Answer:
+def pod(*volumes: str) -> ApiResponse:
     body = {"spec": {"volumes": [{"name": name} for name in volumes]}}
-    return Answer(201, json.dumps(body).encode())
+    return ApiResponse(201, json.dumps(body).encode())
 
 
-def said(status: int, message: str) -> Answer:
-    return Answer(status, json.dumps({"kind": "Status", "message": message}).encode())
+def said(status: int, message: str) -> ApiResponse:
+    return ApiResponse(status, json.dumps({"kind": "Status", "message": message}).encode())
 
 
 CALLED = 'Internal error occurred: failed calling webhook "azwi.example": no route'
-ANSWERS: dict[str, tuple[Answer, str, str]] = {
+ANSWERS: dict[str, tuple[ApiResponse, str, str]] = {
     "served": (pod("kube-api-access-x", "azure-identity-token"), "True", "Served"),
     "not served": (pod("kube-api-access-x"), "False", "NotProven"),
-    "no volume at all": (Answer(201, b'{"spec":{}}'), "False", "NotProven"),
+    "no volume at all": (ApiResponse(201, b'{"spec":{}}'), "False", "NotProven"),
     "the API server cannot call it": (said(500, CALLED), "False", "NotProven"),
     "it cannot call another": (said(500, CALLED.replace("azwi", "other")), "Unknown", "NotTried"),
     "no right": (said(403, 'pods is forbidden: User "x" cannot create'), "Unknown", "NotTried"),
@@ -43,7 +43,7 @@ ANSWERS: dict[str, tuple[Answer, str, str]] = {
 @pytest.mark.parametrize("case", ANSWERS)
 def test_an_answer_to_a_trial(case: str) -> None:
     answer, wanted, reason = ANSWERS[case]
-    found = trial.judged(answer, trial.entries(OURS))
+    found = dryrun_probe.judged(answer, dryrun_probe.entries(OURS))
 
     assert (found.status, found.reason) == (wanted, reason)
     assert found.message
@@ -52,26 +52,26 @@ def test_an_answer_to_a_trial(case: str) -> None:
 def test_what_keeps_a_trial_from_proving_anything() -> None:
     other: Json = {
         "metadata": {"name": "theirs"},
-        "webhooks": [{"name": "t", "objectSelector": {"matchLabels": {trial.LABEL: "true"}}}],
+        "webhooks": [{"name": "t", "objectSelector": {"matchLabels": {dryrun_probe.LABEL: "true"}}}],
     }
     narrow: Json = {**OURS[0], "webhooks": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]}
     plain: Json = {"metadata": {"name": "plain"}, "webhooks": [{"name": "p"}]}
 
-    assert trial.obstacle("azwi", OURS, [plain]) == ""
-    assert "names a role" in trial.obstacle("eks", OURS, [])
-    assert trial.obstacle("azwi", OURS, [plain, other]) == (
+    assert dryrun_probe.obstacle("azwi", OURS, [plain]) == ""
+    assert "names a role" in dryrun_probe.obstacle("eks", OURS, [])
+    assert dryrun_probe.obstacle("azwi", OURS, [plain, other]) == (
         "MutatingWebhookConfiguration theirs serves such pods, too"
     )
-    assert "narrows" in trial.obstacle("azwi", [narrow], [])
+    assert "narrows" in dryrun_probe.obstacle("azwi", [narrow], [])
 
 
 def test_a_proof_counts_for_an_hour_and_for_its_registration() -> None:
     clock = [0.0]
-    trials = trial.Trials(lambda: clock[0])
-    good, bad = Trial("True", "Served", ""), Trial("False", "NotProven", "")
+    trials = dryrun_probe.DryRunProbes(lambda: clock[0])
+    good, bad = ProbeResult("True", "Served", ""), ProbeResult("False", "NotProven", "")
     newer = [{**OURS[0], "metadata": {"name": "ours", "resourceVersion": "2"}}]
 
-    def known(at: float, ours: list[Json]) -> Trial | None:
+    def known(at: float, ours: list[Json]) -> ProbeResult | None:
         clock[0] = at
         return trials.known("k", ours)
 
@@ -88,15 +88,15 @@ def test_a_proof_counts_for_an_hour_and_for_its_registration() -> None:
 
 
 def test_available_follows_the_trial() -> None:
-    def available(tried: Trial) -> str:
+    def available(tried: ProbeResult) -> str:
         unproven = tried.message if tried.status == "False" else ""
-        told = status.attached(Choice("sidecar", ()), (), unproven, "none", tried)
+        told = status.attached(AttachChoice("sidecar", ()), (), unproven, "none", tried)
         return ", ".join(str(one) for one in told if one.type in ("Available", "Verified"))
 
-    assert available(Trial("True", "Served", "")) == "Verified=True/Served, Available=True/Serving"
-    assert available(Trial("Unknown", "NotTried", "why")) == (
+    assert available(ProbeResult("True", "Served", "")) == "Verified=True/Served, Available=True/Serving"
+    assert available(ProbeResult("Unknown", "NotTried", "why")) == (
         "Verified=Unknown/NotTried, Available=True/Registered"
     )
-    assert available(Trial("False", "NotProven", "why")) == (
+    assert available(ProbeResult("False", "NotProven", "why")) == (
         "Verified=False/NotProven, Available=False/NotProven"
     )

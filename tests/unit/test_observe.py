@@ -16,12 +16,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.process.webhook import until
 from tests.vectors import case
-from vestibule.adapters.observe import audit, logs
-from vestibule.adapters.observe.metrics import Metrics
-from vestibule.adapters.serving.health import Health
-from vestibule.adapters.serving.messages import HttpRequest, HttpResponse
-from vestibule.core.admission import review
-from vestibule.core.admission.verdict import Finding, Verdict, patched, refused, skipped
+from vestibule.admission import review
+from vestibule.admission.verdict import Finding, Verdict, patched, refused, skipped
+from vestibule.httpserver.health import Health
+from vestibule.httpserver.messages import HttpRequest, HttpResponse
+from vestibule.telemetry import audit_log, logs
+from vestibule.telemetry.webhook_metrics import WebhookMetrics
 
 POD: dict[str, Any] = {
     "kind": "Pod",
@@ -40,7 +40,7 @@ def sample(text: bytes, name: str, **labels: str) -> float:
 
 
 def test_verdicts_are_counted_by_outcome_reason_and_cloud() -> None:
-    metrics = Metrics()
+    metrics = WebhookMetrics()
 
     metrics.verdict(patched(b"[]", providers=("aws", "gcp")), 0.00003)
     metrics.verdict(skipped("nothing-asked"), 0.5)
@@ -61,7 +61,7 @@ def test_verdicts_are_counted_by_outcome_reason_and_cloud() -> None:
 
 def lines(*verdicts: Verdict) -> list[dict[str, Any]]:
     read, write = os.pipe()
-    log = audit.Audit(write)
+    log = audit_log.AuditLog(write)
     log.start()
     for verdict in verdicts:
         log.note(REVIEW, verdict, 0.000042)
@@ -106,7 +106,7 @@ def test_lines_that_cannot_be_written_are_counted_told_and_written_when_it_is_ov
     """The thread goes on; before, the first failure ended it for ever, and nothing was counted."""
     caplog.set_level("INFO")
     descriptor = broken()
-    log = audit.Audit(descriptor)
+    log = audit_log.AuditLog(descriptor)
     log.start()
     log.note(REVIEW, skipped("first"), 0.0)
     until(lambda: log.failures >= 2, "a second try")
@@ -134,10 +134,10 @@ def test_a_line_that_was_half_written_goes_on_where_it_stopped(tmp_path: Path) -
     program = """
 import os, resource, sys
 from tests.unit.test_observe import REVIEW, skipped, until
-from vestibule.adapters.observe import audit
+from vestibule.telemetry import audit_log
 descriptor = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
 resource.setrlimit(resource.RLIMIT_FSIZE, (150, resource.RLIM_INFINITY))
-log = audit.Audit(descriptor)
+log = audit_log.AuditLog(descriptor)
 for number in range(3):
     log.note(REVIEW, skipped(str(number)), 0.0)
 log.start()
@@ -155,7 +155,7 @@ print(log.dropped)
 
 def test_lines_that_are_never_written_are_counted_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
     descriptor = closed_pipe()
-    log = audit.Audit(descriptor)
+    log = audit_log.AuditLog(descriptor)
     log.start()
     for _ in range(3):
         log.note(REVIEW, skipped("x"), 0.0)
@@ -167,9 +167,9 @@ def test_lines_that_are_never_written_are_counted_at_the_end(caplog: pytest.LogC
 
 
 def test_lines_that_find_no_room_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "_WAITING", 200)
+    monkeypatch.setattr(audit_log, "_WAITING", 200)
     read, write = os.pipe()
-    log = audit.Audit(write)
+    log = audit_log.AuditLog(write)
 
     for _ in range(5):
         log.note(REVIEW, skipped("x"), 0.0)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from vestibule.adapters.cluster.live import LiveCluster
-from vestibule.core.kinds import gvk
-from vestibule.core.mutation import owners
-from vestibule.core.mutation.facts import OwnerRef
+from vestibule.api import gvk
+from vestibule.injection import owners
+from vestibule.injection.facts import OwnerRef
+from vestibule.kube.live_cluster import LiveCluster
 
 
 class _Client:

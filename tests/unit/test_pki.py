@@ -8,24 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestibule.core.pki import authority, rotation
+from vestibule.pki import certificate_authority, rotation
 
 NAMES = ("vestibule.hall.svc",)
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 DAY = datetime.timedelta(days=1)
-LIVES = rotation.Lives(authority=90 * DAY, leaf=9 * DAY, overlap=datetime.timedelta(minutes=2))
+LIVES = rotation.CertificateLifetimes(authority=90 * DAY, leaf=9 * DAY, overlap=datetime.timedelta(minutes=2))
 
 
-def first() -> rotation.Kept:
+def first() -> rotation.StoredCertificate:
     return rotation.next_state(None, [], NAMES, START, LIVES)
 
 
 def test_the_first_state_is_a_ca_and_a_leaf_it_signed() -> None:
     kept = first()
 
-    assert authority.signed_by(kept.leaf.certificate, kept.signer.certificate)
+    assert certificate_authority.signed_by(kept.leaf.certificate, kept.signer.certificate)
     assert kept.bundle == (kept.signer.certificate,)
-    assert authority.names(kept.leaf.certificate) == NAMES
+    assert certificate_authority.names(kept.leaf.certificate) == NAMES
 
 
 def test_nothing_to_do_gives_the_same_object() -> None:
@@ -48,10 +48,10 @@ def test_other_names_mean_another_leaf() -> None:
 
     later = rotation.next_state(kept, kept.bundle, ("other.hall.svc",), START, LIVES)
 
-    assert authority.names(later.leaf.certificate) == ("other.hall.svc",)
+    assert certificate_authority.names(later.leaf.certificate) == ("other.hall.svc",)
 
 
-def prepared() -> tuple[rotation.Kept, datetime.datetime]:
+def prepared() -> tuple[rotation.StoredCertificate, datetime.datetime]:
     now = START + 65 * DAY
     kept = first()
     kept = rotation.next_state(kept, kept.bundle, NAMES, START + 59 * DAY, LIVES)
@@ -63,7 +63,7 @@ def test_a_ca_is_published_beside_the_old_one_before_it_signs() -> None:
 
     assert kept.next_signer is not None
     assert kept.bundle == (kept.next_signer.certificate, kept.signer.certificate)
-    assert authority.signed_by(kept.leaf.certificate, kept.signer.certificate)
+    assert certificate_authority.signed_by(kept.leaf.certificate, kept.signer.certificate)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_it_does_not_sign_while(trusted: bool, minutes: int) -> None:
 
     later = rotation.next_state(kept, seen, NAMES, now + datetime.timedelta(minutes=minutes), LIVES)
 
-    assert authority.signed_by(later.leaf.certificate, kept.signer.certificate)
+    assert certificate_authority.signed_by(later.leaf.certificate, kept.signer.certificate)
 
 
 def test_it_signs_once_it_has_been_trusted_for_long_enough_and_the_old_one_stays_trusted() -> None:
@@ -85,7 +85,7 @@ def test_it_signs_once_it_has_been_trusted_for_long_enough_and_the_old_one_stays
 
     assert later.next_signer is None
     assert later.signer == kept.next_signer
-    assert authority.signed_by(later.leaf.certificate, later.signer.certificate)
+    assert certificate_authority.signed_by(later.leaf.certificate, later.signer.certificate)
     assert later.bundle == kept.bundle
 
 
@@ -104,7 +104,7 @@ def test_a_secret_somebody_spoilt_is_made_anew_with_the_old_trust_kept() -> None
 
     later = rotation.next_state(spoilt, kept.bundle, NAMES, START, LIVES)
 
-    assert authority.signed_by(later.leaf.certificate, later.signer.certificate)
+    assert certificate_authority.signed_by(later.leaf.certificate, later.signer.certificate)
     assert kept.signer.certificate in later.bundle
 
 
@@ -118,15 +118,19 @@ def test_the_leaf_served_is_always_signed_by_a_ca_in_the_bundle_that_was_publish
     for hours, publishes in steps:
         now += datetime.timedelta(hours=hours)
         kept = rotation.next_state(kept, published, NAMES, now, LIVES)
-        if publishes or authority.dates(published[0]).until <= now:
+        if publishes or certificate_authority.dates(published[0]).until <= now:
             published = kept.bundle
-        signer = next(ca for ca in kept.bundle if authority.signed_by(kept.leaf.certificate, ca))
-        alive = authority.dates(signer).until > now
+        signer = next(ca for ca in kept.bundle if certificate_authority.signed_by(kept.leaf.certificate, ca))
+        alive = certificate_authority.dates(signer).until > now
         assert alive
-        assert authority.dates(kept.leaf.certificate).until <= authority.dates(signer).until
+        assert (
+            certificate_authority.dates(kept.leaf.certificate).until
+            <= certificate_authority.dates(signer).until
+        )
         if signer not in published:
             # only a CA that had to be made from nothing may sign before it was published
             assert (
-                all(authority.dates(ca).until <= now for ca in published) or kept.signer.certificate == signer
+                all(certificate_authority.dates(ca).until <= now for ca in published)
+                or kept.signer.certificate == signer
             )
             published = kept.bundle

@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from vestibule import errors
-from vestibule.adapters import settingsfile
-from vestibule.core.kinds import config
-from vestibule.core.native import install
+from vestibule import errors, settingsfile
+from vestibule.api.settings import schema
+from vestibule.manifests import install
 
 Json = dict[str, Any]
 
 
 def rendered(**data: Any) -> dict[str, Json]:
-    objects = install.objects(config.parse(data, "test"))
+    objects = install.objects(schema.parse(data, "test"))
     return {f"{thing['kind']}/{thing['metadata']['name']}": thing for thing in objects}
 
 
@@ -27,11 +26,11 @@ def hook(**data: Any) -> Json:
 
 
 def test_the_same_settings_print_the_same_objects() -> None:
-    assert install.objects(config.Settings()) == install.objects(config.Settings())
+    assert install.objects(schema.Settings()) == install.objects(schema.Settings())
 
 
 def test_everything_a_cluster_needs_is_there() -> None:
-    objects = install.objects(config.Settings())
+    objects = install.objects(schema.Settings())
     rights = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role"]
     policy = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
 
@@ -179,7 +178,7 @@ def test_the_settings_travel_as_a_config_map_with_only_what_differs() -> None:
 
 
 def test_the_settings_that_travel_mean_the_same(tmp_path: Path) -> None:
-    given = config.parse(
+    given = schema.parse(
         {"mode": "strict", "exclude": {"namespaces": ["x"]}, "install": {"namespace": "hall"}}, "test"
     )
     objects = {thing["kind"]: thing for thing in install.objects(given)}
@@ -189,7 +188,7 @@ def test_the_settings_that_travel_mean_the_same(tmp_path: Path) -> None:
     arrived = settingsfile.load(path, {})
 
     assert (arrived.mode, arrived.exclude, arrived.install) == (given.mode, given.exclude, given.install)
-    assert arrived.self_certificate == config.SelfCertificate(
+    assert arrived.self_certificate == schema.CertificateSettings(
         secret="vestibule-tls",
         webhook_configuration="vestibule",
         lease="vestibule",
@@ -252,7 +251,7 @@ def test_every_namespaced_object_lives_in_our_namespace() -> None:
         "Namespace", "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration",
         "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
     }  # fmt: skip
-    objects = install.objects(config.parse({"install": {"namespace": "hall"}}, "test"))
+    objects = install.objects(schema.parse({"install": {"namespace": "hall"}}, "test"))
 
     stray = [
         o["kind"]

@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.test_sandbox import ACCOUNT, INITDATA, INJECT, PREFIX, ask, kata, namespace, pod, said
-from vestibule.core.kinds import config
-from vestibule.core.kinds import kata as kinds
-from vestibule.core.mutation.sandbox.world import World
-from vestibule.core.native import sandboxes
+from vestibule.api import kata as kinds
+from vestibule.api.settings import schema
+from vestibule.injection.sandbox.sandbox_policy import SandboxPolicy
+from vestibule.manifests import sandbox_webhooks
 
 Json = dict[str, Any]
 
@@ -105,15 +105,15 @@ def test_fr7_what_the_pod_says_is_kept_unless_configured() -> None:
 
 
 def test_nfr1_pods_that_no_rule_can_concern_are_not_even_decoded() -> None:
-    found = World([kinds.kata_config(kata({"annotations": {"defaultVCPUs": 2}}))])
+    found = SandboxPolicy([kinds.kata_config(kata({"annotations": {"defaultVCPUs": 2}}))])
 
     assert not found.gives_classes
     assert "gvisor" not in found.kata_classes
 
 
 def test_nfr2_an_outage_can_hurt_only_pods_that_need_us() -> None:
-    settings = config.parse({"sandbox": {"enabled": True}, "install": {"namespace": "own"}}, "test")
-    wanted = sandboxes.desired(settings, World([kinds.kata_config(kata(INJECT))]))
+    settings = schema.parse({"sandbox": {"enabled": True}, "install": {"namespace": "own"}}, "test")
+    wanted = sandbox_webhooks.desired(settings, SandboxPolicy([kinds.kata_config(kata(INJECT))]))
     assert wanted is not None
     first, second = wanted["webhooks"]
 

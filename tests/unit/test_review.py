@@ -9,8 +9,8 @@ import pytest
 
 from tests.vectors import case
 from vestibule import errors
-from vestibule.core.admission import review, verdict
-from vestibule.core.kinds import config
+from vestibule.admission import review, verdict
+from vestibule.api.settings import schema
 
 Json = dict[str, Any]
 POD: Json = {"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "a"}]}}
@@ -80,7 +80,7 @@ def test_a_list_of_the_wrong_shape_is_refused_when_it_is_needed(sentence: str) -
     annotations = {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": "arn:aws:iam::123456789012:role/a"}
     pod = {"kind": "Pod", "metadata": {"name": "p", "annotations": annotations}, "spec": LATE[sentence]}
     cluster = case.cluster_of([])
-    handler, recorder = case.handler_of(cluster, config.Settings())
+    handler, recorder = case.handler_of(cluster, schema.Settings())
 
     response = case.post(handler, case.review(pod))
 

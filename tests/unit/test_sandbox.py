@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.vectors import case
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.adapters.cluster.supplements import Supplements
-from vestibule.apps.webhook.handler import Handler
-from vestibule.core.initdata import document
-from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import compile_policy
-from vestibule.core.mutation.sandbox import quantities, world
+from vestibule.api.settings import schema
+from vestibule.initdata import document
+from vestibule.injection.policy import compile_policy
+from vestibule.injection.sandbox import quantities, sandbox_policy
+from vestibule.kube.memory_cluster import MemoryCluster
+from vestibule.kube.policy_sources import PolicySources
+from vestibule.webhook.handler import Handler
 
 Json = dict[str, Any]
 PREFIX = "io.katacontainers.config.hypervisor."
@@ -68,10 +68,10 @@ def pod(runtime_class: str = "", annotations: dict[str, str] | None = None, **sp
 def ask(one: Json, *objects: Json, **settings: Any) -> case.Answer:
     """Through the handler, twice; the second pass must be empty."""
     cluster = MemoryCluster(objects)
-    wanted = config.parse({"sandbox": {"enabled": True}, **settings}, "test")
-    supplements = Supplements(cluster)
+    wanted = schema.parse({"sandbox": {"enabled": True}, **settings}, "test")
+    supplements = PolicySources(cluster)
     asyncio.run(supplements.look(wanted))
-    policy = compile_policy(supplements.applied(wanted), (), supplements.world(wanted))
+    policy = compile_policy(supplements.applied(wanted), (), supplements.kata_policy(wanted))
     recorder = case.Recorder()
     handler = Handler(lambda: policy, cluster, cluster, cluster, recorder)
     answer = case.through(handler, recorder, one)
@@ -219,10 +219,10 @@ def test_broken_objects_are_left_out_and_told() -> None:
         for name, match in (("good", {}), ("bad", {"namespaces": ["Team!"]}))
     ]
     cluster = MemoryCluster([*rules, kata({})])
-    settings = config.parse({"sandbox": {"enabled": True}}, "test")
-    supplements = Supplements(cluster)
+    settings = schema.parse({"sandbox": {"enabled": True}}, "test")
+    supplements = PolicySources(cluster)
     asyncio.run(supplements.look(settings))
-    supplements.world(settings)
+    supplements.kata_policy(settings)
 
     assert list(supplements.problems) == ["OSCWebhookConfig bad: spec.rules[0].match.namespaces[0]"]
     assert said(ask(pod("kata"), namespace(), *rules, kata({}))) == {"x.example/good": "1"}
@@ -245,7 +245,7 @@ def test_globs_match_as_the_textbook_says(pattern: str, text: str) -> None:
             return textbook(p[1:], t) or (bool(t) and textbook(p, t[1:]))
         return bool(t) and p[0] in (t[0], "?") and textbook(p[1:], t[1:])
 
-    assert world.glob(pattern, text) == textbook(pattern, text)
+    assert sandbox_policy.glob(pattern, text) == textbook(pattern, text)
 
 
 @pytest.mark.parametrize(

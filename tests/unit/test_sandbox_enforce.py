@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.unit.test_sandbox import INITDATA, PREFIX, ask, kata, namespace, pod, said
-from vestibule.adapters.serving.server import HttpRequest
-from vestibule.apps.webhook import validator
-from vestibule.core.doctor import sandboxes as audited
-from vestibule.core.kinds import kata as kinds
-from vestibule.core.mutation.sandbox.world import World
+from vestibule.api import kata as kinds
+from vestibule.checks import sandboxes as audited
+from vestibule.httpserver.server import HttpRequest
+from vestibule.injection.sandbox.sandbox_policy import SandboxPolicy
+from vestibule.webhook import validating_handler
 
 Json = dict[str, Any]
 AGENT_POLICY = "io.katacontainers.config.agent.policy"
@@ -99,7 +99,7 @@ def test_a_forged_daemon_set_owner_changes_nothing() -> None:
 
 def test_the_audit_reports_pods_that_deviate_whatever_their_mark() -> None:
     config = kata(enforcing(enforce={"runtimeClasses": ["kata-cc*"]}))
-    world = World([kinds.kata_config(config)])
+    kata_policy = SandboxPolicy([kinds.kata_config(config)])
     served = ask(pod("kata-cc"), namespace(), config).pod
     patched = json.loads(json.dumps(served))
     patched["metadata"]["annotations"][f"{PREFIX}kernel_params"] = "agent.debug_console"
@@ -108,7 +108,7 @@ def test_the_audit_reports_pods_that_deviate_whatever_their_mark() -> None:
     other = pod("kata")
 
     def found(one: Json) -> list[tuple[str, str]]:
-        return [(d.state, d.text) for d in audited.differences(one, "team-a", {}, world)]
+        return [(d.state, d.text) for d in audited.differences(one, "team-a", {}, kata_policy)]
 
     assert found(served) == []
     told = f"deviates from what its namespace enforces: {PREFIX}kernel_params is not the administrator's"
@@ -120,7 +120,9 @@ def test_the_audit_reports_pods_that_deviate_whatever_their_mark() -> None:
 def review(kind: str, old: Json | None, new: Json) -> Json:
     request = {"uid": "u", "operation": "UPDATE", "object": {**new, "kind": kind}, "oldObject": old}
     body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
-    response = validator.answer(HttpRequest("POST", "/validate", "", body.encode(), "application/json", 0.0))
+    response = validating_handler.answer(
+        HttpRequest("POST", "/validate", "", body.encode(), "application/json", 0.0)
+    )
     found: Json = json.loads(response.body)["response"]
     return found
 

@@ -13,14 +13,14 @@ import pytest
 from tests.unit.test_sandbox import INITDATA, PREFIX, kata, namespace, pod, said
 from tests.vectors import case
 from vestibule import errors
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.adapters.cluster.sandboxes import Sandboxes
-from vestibule.adapters.cluster.supplements import Supplements
-from vestibule.adapters.settingsfile import Watched
-from vestibule.apps.webhook import policies
-from vestibule.apps.webhook.handler import Handler
-from vestibule.core.kinds import gvk
-from vestibule.core.kinds.gvk import Kind
+from vestibule.api import gvk
+from vestibule.api.gvk import Kind
+from vestibule.kube.memory_cluster import MemoryCluster
+from vestibule.kube.policy_sources import PolicySources
+from vestibule.kube.sandbox_sources import SandboxSources
+from vestibule.settingsfile import WatchedSettings
+from vestibule.webhook import policy_reload
+from vestibule.webhook.handler import Handler
 
 Json = dict[str, Any]
 MARK, ASKED = "vestibule.dev/sandbox", "vestibule.dev/asked"
@@ -42,8 +42,8 @@ class Process:
     def __init__(self, kata_config: Json) -> None:
         self.now = 0.0
         self._cluster = MemoryCluster([namespace()])
-        watched = Watched(None, {"sandbox": {"enabled": True}})
-        self._policies = policies.Policies(watched, Supplements(self._cluster), lambda: self.now)
+        watched = WatchedSettings(None, {"sandbox": {"enabled": True}})
+        self._policies = policy_reload.CurrentPolicy(watched, PolicySources(self._cluster), lambda: self.now)
         self._recorder = case.Recorder()
         self._handler = Handler(
             self._policies.current, self._cluster, self._cluster, self._cluster, self._recorder
@@ -83,7 +83,7 @@ def test_after_a_moment_an_old_mark_brings_back_no_old_policy() -> None:
     begun = process.ask(pod("kata"))
     process.change(kata(webhook("new", overwritePolicy="Always")))
 
-    process.wait(policies.MOMENT + 1)
+    process.wait(policy_reload.MOMENT + 1)
 
     assert said(process.ask(begun.pod)) == {**whole("new"), "example.com/only-old": "1"}
 
@@ -135,9 +135,9 @@ def test_a_forged_mark_declines_nothing_that_a_tenant_could_not_decline_anyway(s
 
 def test_the_original_marks_no_pod_and_heeds_no_mark() -> None:
     cluster = MemoryCluster([namespace(), kata(webhook("a"))])
-    supplements = Supplements(cluster)
-    watched = Watched(None, {"mode": "strict", "sandbox": {"enabled": True}})
-    made = policies.Policies(watched, supplements)
+    supplements = PolicySources(cluster)
+    watched = WatchedSettings(None, {"mode": "strict", "sandbox": {"enabled": True}})
+    made = policy_reload.CurrentPolicy(watched, supplements)
     asyncio.run(made.look())
     recorder = case.Recorder()
 
@@ -258,7 +258,7 @@ def rules(value: str) -> Json:
     }
 
 
-def seen(sandboxes: Sandboxes) -> tuple[str, str]:
+def seen(sandboxes: SandboxSources) -> tuple[str, str]:
     """Which KataConfig and which rules are in force."""
     configs, sets, *_ = sandboxes.state()
     assert isinstance(configs, list)
@@ -275,7 +275,7 @@ def test_a_kataconfig_and_rules_that_never_stood_together_are_not_read_together(
         cluster.put(rules("new"))
 
     cluster = Restless([kata(webhook("old")), rules("old")], gvk.KATA_CONFIG, change)
-    sandboxes = Sandboxes(cluster)
+    sandboxes = SandboxSources(cluster)
 
     asyncio.run(sandboxes.look())
 
@@ -284,7 +284,7 @@ def test_a_kataconfig_and_rules_that_never_stood_together_are_not_read_together(
 
 def test_what_stands_still_is_read_once() -> None:
     cluster = Restless([kata(webhook("a")), rules("a")], gvk.KATA_CONFIG, lambda _: None)
-    sandboxes = Sandboxes(cluster)
+    sandboxes = SandboxSources(cluster)
     asyncio.run(sandboxes.look())
     before = cluster.lists
 
@@ -296,7 +296,7 @@ def test_what_stands_still_is_read_once() -> None:
 def test_what_never_stands_still_leaves_the_policy_as_it_was() -> None:
     numbers = iter(range(1_000))
     cluster = Restless([kata(webhook("old")), rules("old")], gvk.RUNTIME_CLASS, lambda _: None)
-    sandboxes = Sandboxes(cluster)
+    sandboxes = SandboxSources(cluster)
     asyncio.run(sandboxes.look())
     restless = Restless(
         [kata(webhook("x")), rules("x")],

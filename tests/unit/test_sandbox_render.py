@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tests.unit.test_sandbox import INJECT, kata, pod
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.adapters.cluster.sandboxes import Sandboxes
-from vestibule.apps.offline import sandboxes as offline
-from vestibule.core.kinds import config
-from vestibule.core.mutation.sandbox import decision
-from vestibule.core.native import adaptation, install
-from vestibule.core.native.observed import Observed, Resource, Version
+from vestibule.api.settings import schema
+from vestibule.diagnose.offline import sandbox_sources as offline
+from vestibule.injection.sandbox import decision
+from vestibule.kube.memory_cluster import MemoryCluster
+from vestibule.kube.sandbox_sources import SandboxSources
+from vestibule.manifests import adapt, install
+from vestibule.manifests.cluster_facts import ApiServerVersion, ClusterFacts, ServedResource
 
 Json = dict[str, Any]
 NAME = "00-vestibule-sandbox"
@@ -38,9 +38,9 @@ def gives(name: str, **match: Any) -> Json:
 
 
 def printed(*objects: Json, **data: Any) -> list[Json]:
-    settings = config.parse({**ENABLED, **data}, "test")
-    said = asyncio.run(offline.look(settings, MemoryCluster(objects)))
-    return install.objects(settings, said.world)
+    settings = schema.parse({**ENABLED, **data}, "test")
+    said = asyncio.run(offline.read_sources(settings, MemoryCluster(objects)))
+    return install.objects(settings, said.kata_policy)
 
 
 def named(things: list[Json], kind: str, name: str) -> Json:
@@ -83,7 +83,7 @@ def test_there_is_none_and_the_general_one_is_as_it_was(sentence: str) -> None:
 
     things = printed(*objects, **data)
 
-    assert things == install.objects(config.parse({**ENABLED, **data}, "test"))
+    assert things == install.objects(schema.parse({**ENABLED, **data}, "test"))
     assert NAME not in [one["metadata"]["name"] for one in things]
 
 
@@ -236,9 +236,9 @@ def test_an_identity_that_holds_pods_up_still_does() -> None:
 
 
 def test_a_kataconfig_without_classes_registers_what_it_can_and_is_told() -> None:
-    settings = config.parse(ENABLED, "test")
+    settings = schema.parse(ENABLED, "test")
 
-    said = asyncio.run(offline.look(settings, MemoryCluster([kata(INJECT, classes=())])))
+    said = asyncio.run(offline.read_sources(settings, MemoryCluster([kata(INJECT, classes=())])))
 
     assert list(entries(kata(INJECT, classes=()))) == ["class"]
     assert "not-sent-for-its-sandbox" not in conditions(general(kata(INJECT, classes=())))
@@ -247,7 +247,7 @@ def test_a_kataconfig_without_classes_registers_what_it_can_and_is_told() -> Non
 
 
 def test_a_kataconfig_that_the_settings_do_not_look_at_is_told() -> None:
-    said = asyncio.run(offline.look(config.Settings(), MemoryCluster([kata(INJECT)])))
+    said = asyncio.run(offline.read_sources(schema.Settings(), MemoryCluster([kata(INJECT)])))
 
     assert said == (None, ["KataConfig k: not looked at, sandbox.enabled is false, want true"])
 
@@ -271,15 +271,15 @@ def test_initdata_that_may_not_be_read_hits_only_who_needs_it() -> None:
     webhook = {"annotations": {"initdataFrom": {"namespace": "osc", "name": "initdata"}, "defaultVCPUs": 2}}
     cluster = MemoryCluster([kata(webhook)])
     cluster.fault("GET", "configmaps", "initdata", 403)
-    found, problems = Sandboxes(cluster), dict[str, str]()
+    found, problems = SandboxSources(cluster), dict[str, str]()
     asyncio.run(found.look())
 
-    world = found.world(config.parse(ENABLED, "test"), problems)
+    kata_policy = found.kata_policy(schema.parse(ENABLED, "test"), problems)
 
-    assert world.active
+    assert kata_policy.active
     assert "'vestibule render' prints the right" in problems["ConfigMap osc/initdata"]
     plain, confidential = (
-        decision.decide(pod(name), "team-a", {}, world).refusal for name in ("kata", "kata-cc")
+        decision.decide(pod(name), "team-a", {}, kata_policy).refusal for name in ("kata", "kata-cc")
     )
     assert plain is None
     assert confidential is not None
@@ -303,15 +303,15 @@ def test_our_own_certificate_is_trusted_by_every_registration_by_name() -> None:
     ]
 
 
-def observed(things: list[Json], version: Version, *found: Json) -> Observed:
-    served = {(one["apiVersion"], one["kind"]): Resource("things", False) for one in things}
-    return Observed(version, frozenset(), served, found)
+def observed(things: list[Json], version: ApiServerVersion, *found: Json) -> ClusterFacts:
+    served = {(one["apiVersion"], one["kind"]): ServedResource("things", False) for one in things}
+    return ClusterFacts(version, frozenset(), served, found)
 
 
 def test_a_cluster_without_match_conditions_gets_no_entry_that_would_send_every_pod() -> None:
-    settings, things = config.parse(ENABLED, "test"), printed(kata(INJECT))
+    settings, things = schema.parse(ENABLED, "test"), printed(kata(INJECT))
 
-    adapted = adaptation.adapt(things, settings, observed(things, Version(1, 27)))
+    adapted = adapt.adapt(things, settings, observed(things, ApiServerVersion(1, 27)))
 
     assert NAME not in [one["metadata"]["name"] for one in adapted.objects]
     assert any(
@@ -321,11 +321,11 @@ def test_a_cluster_without_match_conditions_gets_no_entry_that_would_send_every_
 
 
 def test_the_operators_own_definition_stays_its_own() -> None:
-    settings, things = config.parse(ENABLED, "test"), printed(kata(INJECT))
+    settings, things = schema.parse(ENABLED, "test"), printed(kata(INJECT))
     name = "kataconfigs.kataconfiguration.openshift.io"
     theirs = {"kind": "CustomResourceDefinition", "metadata": {"name": name}}
 
-    adapted = adaptation.adapt(things, settings, observed(things, Version(1, 36), theirs))
+    adapted = adapt.adapt(things, settings, observed(things, ApiServerVersion(1, 36), theirs))
 
     definitions = [one["metadata"]["name"] for one in adapted.objects if one["kind"] == theirs["kind"]]
     assert definitions == ["oscwebhookconfigs.kataconfiguration.openshift.io"]

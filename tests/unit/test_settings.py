@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from vestibule import errors
-from vestibule.adapters import settingsfile
-from vestibule.core.kinds import config, upstream
+from vestibule import errors, settingsfile
+from vestibule.api.settings import schema
+from vestibule.compat import cwii_flags
 
 TOML = """\
 mode = "strict"
@@ -136,16 +136,16 @@ def test_a_missing_file_is_told() -> None:
 
 
 def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
-    assert settingsfile.load(written(tmp_path, "s.yaml", ""), {}) == config.Settings()
+    assert settingsfile.load(written(tmp_path, "s.yaml", ""), {}) == schema.Settings()
 
 
 def test_a_changed_file_is_taken_up_and_a_bad_one_is_not(tmp_path: Path) -> None:
     path = written(tmp_path, "s.toml", 'mode = "better"\n')
-    watched = settingsfile.Watched(path, {})
+    watched = settingsfile.WatchedSettings(path, {})
 
     path.write_text('mode = "worse" # longer\n')
     assert watched.check() is False
-    assert watched.settings == config.Settings()
+    assert watched.settings == schema.Settings()
     assert "s.toml:1: mode" in watched.error
 
     path.write_text('mode = "strict"\n')
@@ -156,7 +156,7 @@ def test_a_changed_file_is_taken_up_and_a_bad_one_is_not(tmp_path: Path) -> None
 
 def test_a_file_that_could_not_be_read_for_want_of_file_descriptors_is_read_again(tmp_path: Path) -> None:
     path = written(tmp_path, "settings.toml", 'mode = "better"')
-    watched = settingsfile.Watched(path, {})
+    watched = settingsfile.WatchedSettings(path, {})
     path.write_text('mode = "strict"')
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
@@ -172,7 +172,7 @@ def test_a_file_that_could_not_be_read_for_want_of_file_descriptors_is_read_agai
 
 def test_a_file_that_vanishes_leaves_the_last_good_settings(tmp_path: Path) -> None:
     path = written(tmp_path, "s.toml", 'mode = "strict"\n')
-    watched = settingsfile.Watched(path, {})
+    watched = settingsfile.WatchedSettings(path, {})
 
     path.unlink()
 
@@ -187,7 +187,7 @@ def test_flags_beat_variables_and_both_beat_the_file(tmp_path: Path) -> None:
     )
     environ = {"CWII_MOUNT_ROOT": "/variable", "CWII_AWS_VERIFY_IMAGE": "variable"}
 
-    over = upstream.overrides({"mount-root": "/flag"}, environ)
+    over = cwii_flags.overrides({"mount-root": "/flag"}, environ)
     settings = settingsfile.load(path, over)
 
     assert settings.mount_root == "/flag"
@@ -195,8 +195,8 @@ def test_flags_beat_variables_and_both_beat_the_file(tmp_path: Path) -> None:
     assert settings.az.verify_image == "file"
 
 
-@pytest.mark.parametrize("flag", upstream.CWII, ids=lambda flag: flag.name)
-def test_every_flag_reaches_its_setting(flag: upstream.Flag) -> None:
+@pytest.mark.parametrize("flag", cwii_flags.CWII, ids=lambda flag: flag.name)
+def test_every_flag_reaches_its_setting(flag: cwii_flags.CwiiFlag) -> None:
     value = {
         "bool": "false",
         "int": "1200",
@@ -204,18 +204,18 @@ def test_every_flag_reaches_its_setting(flag: upstream.Flag) -> None:
         "delivery": "Config_Map",
         "text": "/some/text",
     }[flag.form]
-    data: Any = upstream.overrides({}, {flag.variable: value})
+    data: Any = cwii_flags.overrides({}, {flag.variable: value})
 
     for key in flag.path:
         data = data[key]
 
     assert data == {"bool": False, "int": 1200, "delivery": "config-map"}.get(flag.form, value)
-    config.parse(upstream.overrides({flag.name: value}, {}), "flags")
+    schema.parse(cwii_flags.overrides({flag.name: value}, {}), "flags")
 
 
 def test_bad_flags_are_told_by_name_all_at_once() -> None:
     with pytest.raises(errors.InvalidSettings) as caught:
-        upstream.overrides(
+        cwii_flags.overrides(
             {"aws-enabled": "yes", "token-expiration": "1h"},
             {"CWII_GCP_DELIVERY": "pigeon", "CWII_AZ_ENABLED": ""},
         )
@@ -233,4 +233,4 @@ def test_bad_flags_are_told_by_name_all_at_once() -> None:
     [("info", "info"), ("warn,kube=debug", "warning"), ("TRACE", "debug"), ("kube=debug", None), ("", None)],
 )
 def test_rust_log_sets_the_level(given_text: str, expected: str | None) -> None:
-    assert upstream.log_level(given_text) == expected
+    assert cwii_flags.log_level(given_text) == expected

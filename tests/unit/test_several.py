@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.vectors import case
-from vestibule.core.kinds import config
+from vestibule.api.settings import schema
 
 ROLE = "arn:aws:iam::123456789012:role/"
 GUID = "00000000-0000-0000-0000-00000000000"
@@ -30,7 +30,7 @@ def ask(annotations: dict[str, str], labels: dict[str, str] | None = None, **set
         "spec": {"serviceAccountName": "app", "containers": [{"name": name} for name in CONTAINERS]},
     }
     cluster = case.cluster_of([account])
-    wanted = config.parse(settings, "test")
+    wanted = schema.parse(settings, "test")
     answer = case.ask(pod, cluster, wanted)
     assert case.ask(answer.pod, cluster, wanted).operations == []
     return answer

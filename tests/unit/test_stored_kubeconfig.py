@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vestibule import errors
-from vestibule.adapters.cluster import stored
-from vestibule.adapters.cluster.guard import AddressRefused, Guard
-from vestibule.core.kinds import dialled, storedkubeconfig
+from vestibule.api import dialable_addresses, stored_kubeconfig
+from vestibule.httpclient.address_guard import AddressGuard, AddressRefused
+from vestibule.kube import stored_access
 
 Json = dict[str, Any]
 PEM = base64.b64encode(b"PEM").decode()
@@ -42,16 +42,16 @@ GOOD: Json = {
 
 def problems(values: Json) -> list[tuple[str, str]]:
     with pytest.raises(errors.InvalidInput) as caught:
-        stored.parse(json.dumps(values), "Secret n/s, key value")
+        stored_access.parse(json.dumps(values), "Secret n/s, key value")
     assert {one.place for one in caught.value.problems} == {"Secret n/s, key value"}
     return [(one.field, one.text) for one in caught.value.problems]
 
 
 @pytest.mark.parametrize("write", [yaml.safe_dump, json.dumps])
 def test_what_is_data_is_taken(write: Any) -> None:
-    found = stored.parse(write(GOOD), "s")
+    found = stored_access.parse(write(GOOD), "s")
 
-    assert found == storedkubeconfig.Stored(
+    assert found == stored_kubeconfig.StoredKubeconfig(
         "https://api.example.com:6443/prefix", "kubernetes", "PEM", token="abc", namespace="n"
     )
 
@@ -117,6 +117,16 @@ def test_each_is_enough(field: str) -> None:
         "https://user:pass@api.example.com",
         "https://api.example.com?a=b",
         "https://api.example.com#a",
+        "https://api.example.com?",
+        "https://api.example.com#",
+        "https://api.example.com/?",
+        "https://api.example.com/#",
+        "https://api.example.com/prefix?/",
+        "https://api.example.com:6443?#",
+        "https://api.example.com:",
+        "https://api.example.com:/",
+        "https://api.example.com:/prefix",
+        "https://[2001:db8::1]:",
         "https://api.example.com:0",
         "https://api.example.com:99999",
         "https://a b",
@@ -160,6 +170,108 @@ def test_what_contradicts_itself_is_refused(change: Json, field: str) -> None:
     assert field in [one for one, _ in problems({**GOOD, **change})]
 
 
+TEXTS = {
+    "cluster": ("server", "certificate-authority-data", "tls-server-name"),
+    "user": ("token", "client-certificate-data", "client-key-data", "username", "password"),
+    "context": ("cluster", "user", "namespace"),
+}
+REFUSED_TEXTS = {
+    "cluster": ("certificate-authority", "proxy-url"),
+    "user": ("tokenFile", "client-certificate", "client-key", "as", "as-uid"),
+}
+NO_TEXT: list[Any] = [["a"], [], {"a": "b"}, {}, False, True]
+
+
+WRONG: list[tuple[str, tuple[str, ...], list[Any]]] = [
+    *((entry, named, NO_TEXT) for table in (TEXTS, REFUSED_TEXTS) for entry, named in table.items()),
+    ("cluster", ("certificate-authority", "proxy-url"), ["false", "null", "~", "no"]),
+    ("cluster", ("insecure-skip-tls-verify",), ["", "false", "null", "~", "no", [], {}, True]),
+    ("cluster", ("disable-compression",), ["", "true", [], {}]),
+    ("user", ("exec", "auth-provider"), ["", "false", "null", "~", False, [], {}, ["a"]]),
+    ("user", ("tokenFile", "client-certificate", "client-key", "as", "as-uid"), ["false", "null", "~"]),
+    ("user", ("as-groups",), ["", "false", False, {}, ["a"]]),
+    ("user", ("as-user-extra",), ["", "false", False, [], {"a": []}]),
+    *((entry, ("extensions",), ["", "a", {}, False]) for entry in ("cluster", "user", "context")),
+    *((entry, ("unknown",), ["", "a", {}, [], False]) for entry in ("cluster", "user", "context")),
+]
+"""Entries, fields of them, and values that are not of their type."""
+
+
+@pytest.mark.parametrize(
+    ("entry", "field", "value"),
+    [(entry, field, value) for entry, named, values in WRONG for field in named for value in values],
+)
+def test_a_field_that_is_not_of_its_type_is_refused_whatever_its_value(
+    entry: str, field: str, value: Any
+) -> None:
+    values = copy.deepcopy(GOOD)
+    section = values[f"{entry}s"][0]
+    section[entry][field] = value
+    place = f"{entry}s[{section['name']}].{entry}.{field}"
+
+    assert place in [one for one, _ in problems(values)]
+
+
+@pytest.mark.parametrize("value", ["", "false", False, {}, {"a": "b"}])
+@pytest.mark.parametrize("field", ["clusters", "users", "contexts", "extensions"])
+def test_a_list_that_is_none_is_refused(field: str, value: Any) -> None:
+    assert field in [one for one, _ in problems({**GOOD, field: value})]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *[("current-context", value) for value in NO_TEXT],
+        *[("apiVersion", value) for value in NO_TEXT],
+        *[("kind", value) for value in NO_TEXT],
+        *[("preferences", value) for value in ("", "a", False, [], ["a"])],
+    ],
+)
+def test_a_field_of_the_whole_that_is_not_of_its_type_is_refused(field: str, value: Any) -> None:
+    assert field in [one for one, _ in problems({**GOOD, field: value})]
+
+
+@pytest.mark.parametrize("value", ["", "false", False, [], ["a"]])
+@pytest.mark.parametrize("entry", ["cluster", "user", "context"])
+def test_an_entry_that_is_no_mapping_is_refused(entry: str, value: Any) -> None:
+    values = copy.deepcopy(GOOD)
+    values[f"{entry}s"][0][entry] = value
+    name = values[f"{entry}s"][0]["name"]
+
+    assert f"{entry}s[{name}].{entry}" in [one for one, _ in problems(values)]
+
+
+def test_what_is_null_or_empty_of_its_type_is_absent() -> None:
+    values = copy.deepcopy(GOOD)
+    values["clusters"][0]["cluster"] |= {
+        "certificate-authority": "",
+        "proxy-url": None,
+        "insecure-skip-tls-verify": False,
+        "disable-compression": True,
+        "extensions": [{"name": "e", "extension": {"a": 1}}],
+    }
+    values["users"][0]["user"] |= {
+        "exec": None,
+        "auth-provider": None,
+        "as": "",
+        "as-groups": [],
+        "as-user-extra": {},
+        "client-certificate-data": "",
+        "username": None,
+    }
+    values |= {"preferences": {}, "extensions": None}
+
+    assert stored_access.parse(json.dumps(values), "s").token == "abc"
+    assert stored_access.parse(yaml.safe_dump(values), "s").token == "abc"
+
+
+def test_a_number_in_plain_yaml_is_the_text_that_stands_there() -> None:
+    """As kubectl reads it."""
+    text = yaml.safe_dump({**GOOD, "users": [{"name": "u", "user": {"token": "TOKEN"}}]})
+
+    assert stored_access.parse(text.replace("TOKEN", "0123456"), "s").token == "0123456"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -170,24 +282,28 @@ def test_what_contradicts_itself_is_refused(change: Json, field: str) -> None:
         ("users: []\nusers: []", "twice"),
         ("a: [{b: 1, c: {d: 1}, b: 2}]", "twice"),
         ("? [a]\n: b", "no text"),
-        ("x" * (storedkubeconfig.LARGEST + 1), "bytes"),
+        ("x" * (stored_kubeconfig.LARGEST + 1), "bytes"),
         ("a: [", "no YAML"),
         ("a: b\n---\nc: d", "no YAML"),
         ("just text", "no mapping"),
-        ("!!python/object/apply:os.system ['true']", "no mapping"),
+        ("!!python/object/apply:os.system ['true']", "tag"),
+        ("users: [{name: u, user: {exec: !!null {command: sh}}}]", "tag"),
+        ("users: [{name: u, user: {exec: !!null sh}}]", "tag"),
+        ("users: !!str", "tag"),
+        ("users: ! x", "tag"),
         ("\x00", "no YAML"),
         ("", "no mapping"),
     ],
 )
 def test_a_text_that_costs_or_misleads_is_refused(text: str, said: str) -> None:
     with pytest.raises(errors.InvalidInput, match=said):
-        stored.parse(text, "s")
+        stored_access.parse(text, "s")
 
 
 @given(st.binary(max_size=400))
 def test_any_bytes_give_a_kubeconfig_or_problems(raw: bytes) -> None:
     with contextlib.suppress(errors.InvalidInput):
-        assert stored.parse(raw, "s").server.startswith("https://")
+        assert stored_access.parse(raw, "s").server.startswith("https://")
 
 
 @pytest.mark.parametrize(
@@ -221,17 +337,17 @@ def test_any_bytes_give_a_kubeconfig_or_problems(raw: bytes) -> None:
 def test_addresses_of_the_machine_and_its_link_are_not_dialled(address: str, kind: str) -> None:
     info = (2 if ":" not in address else 10, 1, 6, "", (address, 443))
 
-    assert kind in dialled.refusal(address)
+    assert kind in dialable_addresses.refusal(address)
     with pytest.raises(AddressRefused, match=kind):
-        Guard().socket(info)
+        AddressGuard().socket(info)
     if kind == "loopback":
-        assert dialled.refusal(address, loopback=True) == ""
+        assert dialable_addresses.refusal(address, loopback=True) == ""
     else:
-        assert kind in dialled.refusal(address, loopback=True)
+        assert kind in dialable_addresses.refusal(address, loopback=True)
 
 
 @pytest.mark.parametrize(
     "address", ["10.0.0.1", "192.168.1.1", "8.8.8.8", "fd00::1", "2001:4860:4860::8888", "64:ff9b::808:808"]
 )
 def test_others_are(address: str) -> None:
-    assert dialled.refusal(address) == ""
+    assert dialable_addresses.refusal(address) == ""

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.vectors import case
-from vestibule.adapters.cluster.supplements import Supplements
-from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import compile_policy
+from vestibule.api.settings import schema
+from vestibule.injection.policy import compile_policy
+from vestibule.kube.policy_sources import PolicySources
 
 ROLE = {"RoleARN": "arn:aws:iam::111122223333:role/from-configmap"}
 
@@ -24,18 +24,18 @@ def mapping(text: str) -> dict[str, Any]:
     }
 
 
-def eks(**section: Any) -> config.Settings:
-    return config.parse({"vocabularies": ["eks"], "eks": section}, "test")
+def eks(**section: Any) -> schema.Settings:
+    return schema.parse({"vocabularies": ["eks"], "eks": section}, "test")
 
 
-def look(supplements: Supplements, settings: config.Settings) -> bool:
+def look(supplements: PolicySources, settings: schema.Settings) -> bool:
     return asyncio.run(supplements.look(settings))
 
 
 def test_a_broken_entry_of_the_mapping_is_left_out_and_told() -> None:
     entries = {"default/app": ROLE, "no-slash": ROLE, "default/null": None, "default/odd": {"RoleARN": 5}}
     cluster = case.cluster_of([mapping(json.dumps(entries))])
-    supplements, settings = Supplements(cluster), eks(mappingConfigMap="eks/pod-identity-webhook")
+    supplements, settings = PolicySources(cluster), eks(mappingConfigMap="eks/pod-identity-webhook")
 
     assert supplements.missing(settings) == "mappingConfigMap not read yet"
     assert look(supplements, settings)
@@ -50,7 +50,7 @@ def test_a_broken_entry_of_the_mapping_is_left_out_and_told() -> None:
 
 def test_a_mapping_that_is_no_json_changes_nothing_and_one_that_is_gone_clears() -> None:
     cluster = case.cluster_of([mapping(json.dumps({"default/app": ROLE}))])
-    supplements, settings = Supplements(cluster), eks(mappingConfigMap="eks/pod-identity-webhook")
+    supplements, settings = PolicySources(cluster), eks(mappingConfigMap="eks/pod-identity-webhook")
     look(supplements, settings)
 
     cluster.put(mapping("{"))
@@ -63,7 +63,7 @@ def test_a_mapping_that_is_no_json_changes_nothing_and_one_that_is_gone_clears()
 
 def test_a_lookup_that_fails_keeps_what_was_read_and_says_why_we_are_not_ready() -> None:
     cluster = case.cluster_of([mapping("{}")], {"GET configmaps/pod-identity-webhook": 503})
-    supplements, settings = Supplements(cluster), eks(mappingConfigMap="eks/pod-identity-webhook")
+    supplements, settings = PolicySources(cluster), eks(mappingConfigMap="eks/pod-identity-webhook")
 
     assert not look(supplements, settings)
     assert supplements.missing(settings).startswith(
@@ -82,7 +82,7 @@ def test_associations_follow_their_file_and_a_swapped_directory(tmp_path: Path) 
     file = tmp_path / "identities.json"
     file.symlink_to(tmp_path / "..data" / "identities.json")
     settings = eks(containerCredentials={"file": str(file)})
-    supplements = Supplements(case.cluster_of([]))
+    supplements = PolicySources(case.cluster_of([]))
 
     look(supplements, settings)
     assert supplements.applied(settings).eks.container_credentials.identities == ()
@@ -110,8 +110,8 @@ def test_identity_policies_of_the_cluster_are_used_and_broken_ones_counted() -> 
         }
         for name, role in (("good", "{namespace}"), ("bad", "{typo}"))
     ]
-    settings = config.parse({"identityPolicies": True}, "test")
-    supplements = Supplements(case.cluster_of([*objects]))
+    settings = schema.parse({"identityPolicies": True}, "test")
+    supplements = PolicySources(case.cluster_of([*objects]))
 
     look(supplements, settings)
     policy = compile_policy(supplements.applied(settings), supplements.objects)

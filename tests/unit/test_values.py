@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.vectors import case
-from vestibule.core.kinds import config, selectors
-from vestibule.core.mutation.identity import encoders
+from vestibule.api import glob_patterns
+from vestibule.api.settings import schema
+from vestibule.injection import encoders
 
 Json = dict[str, Any]
 ROLE = "arn:aws:iam::123456789012:role/app"
@@ -68,7 +69,7 @@ def ask(dialects: list[str], account: dict[str, str], pod: dict[str, str] | None
         "metadata": {"name": "p", "annotations": pod or {}},
         "spec": {"serviceAccountName": "app", "containers": [{"name": "app"}]},
     }
-    return case.ask(body, cluster, config.parse(settings, "test"))
+    return case.ask(body, cluster, schema.parse(settings, "test"))
 
 
 @pytest.mark.parametrize("mode", ["better", "strict"])
@@ -156,10 +157,10 @@ def test_a_session_name_with_a_reference_keeps_its_grammar(name: str) -> None:
 
 
 def test_globs_match_no_control_characters() -> None:
-    assert selectors.matches("a*", "ab")
-    assert not selectors.matches("a*", "a\nb")
-    assert not selectors.matches("*", "\0")
-    assert not selectors.matches("a\nb", "a\nb")
+    assert glob_patterns.matches("a*", "ab")
+    assert not glob_patterns.matches("a*", "a\nb")
+    assert not glob_patterns.matches("*", "\0")
+    assert not glob_patterns.matches("a\nb", "a\nb")
 
 
 def test_the_configuration_of_profiles_is_read_back_as_it_was_meant() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from tests import hostile
 from tests.vectors import case
-from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import compile_policy
+from vestibule.api.settings import schema
+from vestibule.injection.policy import compile_policy
 
 SMALL, LARGE = 400, 1600
 PER_BYTE = 2.0
@@ -48,7 +48,7 @@ class _Work:
 
 def cost(shape: str, settings: str, size: int) -> tuple[int, int, int]:
     """Lines, bytes of the review, bytes of the answer."""
-    wanted = config.parse(hostile.SETTINGS[settings], "test")
+    wanted = schema.parse(hostile.SETTINGS[settings], "test")
     handler, _ = case.handler_of(case.cluster_of([*hostile.OBJECTS]), wanted)
     body = case.review(hostile.SHAPES[shape](size))
     with _Work() as work:
@@ -69,7 +69,7 @@ def test_work_and_answer_are_in_proportion_to_the_review(shape: str, settings: s
 
 def test_a_pod_over_a_cap_is_refused_with_the_cap_and_what_was_found() -> None:
     def refusal(shape: str, size: int, **more: Any) -> str:
-        wanted = config.parse(more, "test")
+        wanted = schema.parse(more, "test")
         answer = case.ask(hostile.SHAPES[shape](size), case.cluster_of([*hostile.OBJECTS]), wanted)
         assert answer.response["allowed"] is False
         assert answer.response["status"]["code"] == 422
@@ -92,14 +92,14 @@ def test_a_pod_over_a_cap_is_refused_with_the_cap_and_what_was_found() -> None:
 
 def test_caps_are_settings() -> None:
     pod = hostile.SHAPES["containers"](300)
-    wanted = config.parse({"podLimits": {"containers": 300}}, "test")
+    wanted = schema.parse({"podLimits": {"containers": 300}}, "test")
 
     assert case.ask(pod, case.cluster_of([]), wanted).response["allowed"]
 
 
 def test_what_is_kept_between_pods_is_bounded_in_bytes() -> None:
     """A tenant who sends ever different annotations, and large ones, cannot fill the memory."""
-    wanted = config.parse({}, "test")
+    wanted = schema.parse({}, "test")
     policy = compile_policy(wanted)
     handler, _ = case.handler_with(case.cluster_of([*hostile.OBJECTS]), policy)
     for number in range(300):

@@ -13,10 +13,13 @@ from typing import Any
 import yaml
 
 from tests.vectors import aro_runs
+from tests.vectors.aro_changes import CHANGES, as_applied
+from tests.vectors.aro_format import format_of
 from tests.vectors.aro_stage import Stage
-from vestibule.core.aro import admission, embedded, mapping, names, ownership, readiness
-from vestibule.core.aro.world import Pass
+from vestibule.aro import embedded, eventhandlers, names, readiness, validation
+from vestibule.aro.ports import ReconcileResult
 
+__all__ = ["check", "format_of"]
 Json = dict[str, Any]
 
 
@@ -40,25 +43,27 @@ def _reconcile(vector: Json) -> Iterator[str]:
     subject = stage.find(kind, name) or {"metadata": {}, "status": {}}
     for wish, wanted in vector["expect"].items():
         known = _WISHES.get(wish)
-        if known is None:
+        if wish in CHANGES:
+            yield from (f"{wish}: {text}" for text in CHANGES[wish](wanted, stage))
+        elif known is None:
             yield f"the case wants {wish}, which the runner does not know"
         else:
             yield from (f"{wish}: {text}" for text in known(wanted, made, subject, stage))
 
 
-def _outcome(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _outcome(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del subject, stage
     if made.outcome != wanted:
         yield f"got {made.outcome} ({made.message}), want {wanted}"
 
 
-def _after(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _after(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del subject, stage
     if made.after != wanted:
         yield f"got {made.after}, want {wanted}"
 
 
-def _applied(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _applied(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del stage
     found = {(one["kind"], one["metadata"]["name"]): one for one in made.desired}
     if not wanted and found:
@@ -68,51 +73,16 @@ def _applied(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[s
         if live is None:
             yield f"{one['kind']}/{one['name']} is not among {sorted(found)}"
             continue
-        yield from _as_applied(one, live, subject)
+        yield from as_applied(one, live, str(subject["metadata"]["uid"]))
 
 
-def _as_applied(one: Json, live: Json, subject: Json) -> Iterator[str]:
-    for key, wanted in one.items():
-        if key in ("kind", "name"):
-            continue
-        if key == "paths":
-            for path, value in wanted.items():
-                if embedded.value(live, path) != value:
-                    yield f"{path}: got {embedded.value(live, path)!r}, want {value!r}"
-        elif key == "namespace":
-            if live["metadata"].get("namespace") != wanted:
-                yield f"namespace: got {live['metadata'].get('namespace')}"
-        elif key == "controllerOwner":
-            holder = ownership.controller(live) or {}
-            if f"{holder.get('kind')}/{holder.get('name')}" != wanted:
-                yield f"controller: got {holder}"
-            if holder.get("uid") != subject["metadata"]["uid"]:
-                yield "controller has another uid"
-        elif key == "fieldManager":
-            if wanted != names.MANAGER:
-                yield f"field manager: ours is {names.MANAGER}"
-        elif key == "force":
-            if wanted is not True:
-                yield "we apply with force"
-        else:
-            yield f"the runner does not know {key} of an applied object"
-
-
-def _not_applied(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _not_applied(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del subject, stage
     found = {(one["kind"], one["metadata"]["name"]) for one in made.desired}
     yield from (f"{one} is applied" for one in wanted if (one["kind"], one["name"]) in found)
 
 
-def _deleted(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
-    del made, subject
-    found = {f"{one.kind}/{one.name}" for one in stage.deleted}
-    want = {one if isinstance(one, str) else f"{one['kind']}/{one['name']}" for one in wanted}
-    if found != want:
-        yield f"got {sorted(found)}, want {sorted(want)}"
-
-
-def _conditions(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _conditions(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del made, stage
     found = {one["type"]: one for one in embedded.value(subject, "status.conditions") or ()}
     for kind, fields in wanted.items():
@@ -124,23 +94,23 @@ def _conditions(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterato
                 yield f"{kind}.{field}: got {found[kind].get(field)!r}, want {value!r}"
 
 
-def _conditions_absent(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _conditions_absent(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del made, stage
     found = {one["type"] for one in embedded.value(subject, "status.conditions") or ()}
     yield from (f"{one} is there" for one in wanted if one in found)
 
 
-def _status(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _status(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del made, stage
     yield from _subset(wanted, subject.get("status") or {}, "status")
 
 
-def _spec(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _spec(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del made, stage
     yield from _subset(wanted, subject.get("spec") or {}, "spec")
 
 
-def _metadata(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _metadata(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del made, stage
     meta = subject["metadata"]
     annotations = meta.get("annotations") or {}
@@ -158,14 +128,14 @@ def _metadata(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[
             yield f"the runner does not know {key} of the metadata"
 
 
-def _annotations_on(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _annotations_on(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del made, subject
     for where, said in wanted.items():
         found = stage.find(*where.split("/")) or {"metadata": {}}
         yield from _subset(said, found["metadata"].get("annotations") or {}, where)
 
 
-def _machine_pool(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _machine_pool(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del made, subject
     found = next(one for one in stage.objects.values() if one["kind"] == "MachinePool")
     annotations = found["metadata"].get("annotations") or {}
@@ -180,7 +150,7 @@ def _machine_pool(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Itera
             yield f"the runner does not know {key} of the MachinePool"
 
 
-def _azure_calls(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _azure_calls(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del made, subject
     if len(wanted) != len(stage.azure):
         yield f"got {stage.azure}"
@@ -189,7 +159,7 @@ def _azure_calls(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterat
         yield from _subset(want, got, want["op"])
 
 
-def _secrets(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _secrets(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del made, subject
     for name, want in wanted.items():
         found = stage.find("Secret", name)
@@ -215,7 +185,7 @@ def _secrets(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[s
                 yield f"the runner does not know {key} of a Secret"
 
 
-def _kubeconfig(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _kubeconfig(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del made
     cluster = subject["metadata"]["labels"][names.CLUSTER_NAME]
     found = stage.find("Secret", f"{cluster}-kubeconfig") or {"data": {"value": ""}}
@@ -226,7 +196,7 @@ def _kubeconfig(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterato
             yield f"{key}: got {entry.get(key)}"
 
 
-def _watches(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[str]:
+def _watches(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     """Watches follow from the kinds that are acknowledged on the subject, at every moment."""
     del made, stage
     text = (subject["metadata"].get("annotations") or {}).get(names.OWNED_KINDS) or ""
@@ -234,12 +204,11 @@ def _watches(wanted: Any, made: Pass, subject: Json, stage: Stage) -> Iterator[s
     yield from (f"{kind} is not watched" for kind in wanted if kind not in kinds)
 
 
-_WISHES: dict[str, Callable[[Any, Pass, Json, Stage], Iterator[str]]] = {
+_WISHES: dict[str, Callable[[Any, ReconcileResult, Json, Stage], Iterator[str]]] = {
     "outcome": _outcome,
     "requeueAfterSeconds": _after,
     "applied": _applied,
     "notApplied": _not_applied,
-    "deleted": _deleted,
     "conditions": _conditions,
     "conditionsAbsent": _conditions_absent,
     "status": _status,
@@ -287,13 +256,13 @@ def _map(vector: Json) -> Iterator[str]:
     for one in (action["old"], action["new"]):
         watch = action["watch"]
         if watch == "AROControlPlane->AROCluster":
-            keys = mapping.control_plane(one, clusters)
+            keys = eventhandlers.control_plane(one, clusters)
         elif watch in ("AROCluster->AROControlPlane", "AROMachinePool->AROControlPlane"):
-            keys = mapping.beside(one, clusters)
+            keys = eventhandlers.sibling_control_plane(one, clusters)
         elif watch == "MachinePool->AROMachinePool":
-            keys = mapping.machine_pool(one)
+            keys = eventhandlers.machine_pool(one)
         elif watch == "embedded->owner":
-            keys = mapping.inside(one)
+            keys = eventhandlers.inside(one)
         else:
             yield f"the runner knows no watch {watch!r}"
             return
@@ -305,7 +274,9 @@ def _map(vector: Json) -> Iterator[str]:
 def _event(vector: Json) -> Iterator[str]:
     kind = vector["action"]["kind"]
     subject = next(one for one in vector["objects"] if one["kind"] == kind)
-    found = [f"{namespace}/{name}" for _, namespace, name in mapping.own(subject)]
+    if vector["action"]["event"] not in ("create", "update", "delete"):
+        yield f"the runner knows no event {vector['action']['event']!r}"
+    found = [f"{namespace}/{name}" for _, namespace, name in eventhandlers.own(subject)]
     if found != vector["expect"]["enqueued"]:
         yield f"got {found}"
 
@@ -313,7 +284,7 @@ def _event(vector: Json) -> Iterator[str]:
 def _admit(vector: Json) -> Iterator[str]:
     action, want = vector["action"], vector["expect"]
     stage = Stage(vector["objects"], vector.get("world"))
-    found = admission.review(action["operation"], action["object"], action.get("oldObject"), stage)
+    found = validation.review(action["operation"], action["object"], action.get("oldObject"), stage)
     allowed = not found.errors
     if allowed is not want["allowed"]:
         yield f"allowed: got {allowed} ({found.errors})"
@@ -325,6 +296,11 @@ def _admit(vector: Json) -> Iterator[str]:
     for text in want.get("warnings") or ():
         if not any(text in one for one in found.warnings):
             yield f"warnings: got {found.warnings}, want {text!r}"
+    if want.keys() & CHANGES.keys():
+        if allowed:  # what is admitted is what the controllers act on
+            stage.put(action["object"])
+            aro_runs.play(stage)
+        yield from aro_runs.changed(want, stage)
 
 
 _CHECKS: dict[str, Callable[[Json], Iterator[str]]] = {

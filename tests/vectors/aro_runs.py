@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from tests.vectors.aro_changes import CHANGES
 from tests.vectors.aro_stage import Stage
-from vestibule.apps.operator.runtime.workqueue import Queue
-from vestibule.core.aro import embedded
+from vestibule.aro import embedded
+from vestibule.operator.workqueue import Queue
 
 Json = dict[str, Any]
 _KINDS = ("AROCluster", "AROControlPlane", "AROMachinePool")
@@ -20,7 +21,7 @@ _ROUNDS = 60
 
 def run(vector: Json) -> Iterator[str]:
     """A run until something is reached, and the order in which it went."""
-    stage = Stage(vector["objects"], vector.get("world") or _vaults())
+    stage = Stage(vector["objects"], {**_vaults(), **(vector.get("world") or {})})
     until = vector["action"]["until"]
     if until == "Cluster gone":
         for one in stage.objects.values():
@@ -30,30 +31,38 @@ def run(vector: Json) -> Iterator[str]:
                 one["metadata"].setdefault("finalizers", ["machinepool.cluster.x-k8s.io"])
         _delete_cluster(stage)
     play(stage)
+    yield from _reached(until, stage)
     yield from _ordered(vector["expect"], stage.log)
+    yield from changed(vector["expect"], stage)
+
+
+def _reached(until: str, stage: Stage) -> Iterator[str]:
+    """Whether the run came to where the case ends it: ``Kind gone`` or ``Kind.path`` that is true."""
+    kind, _, path = until.removesuffix(" gone").partition(".")
+    found = [one for one in stage.objects.values() if one["kind"] == kind]
+    if until.endswith(" gone"):
+        if found:
+            yield f"never reached: {until}"
+    elif not path or not any(embedded.value(one, path) for one in found):
+        yield f"never reached: {until}"
+
+
+def changed(want: Json, stage: Stage) -> Iterator[str]:
+    """What a case says about objects after a whole run."""
+    for wish, known in CHANGES.items():
+        if wish in want:
+            yield from (f"{wish}: {text}" for text in known(want[wish], stage))
 
 
 def sequence(vector: Json) -> Iterator[str]:
     """Steps, one after the other."""
     steps, want = vector["action"]["steps"], vector["expect"]
     if "secondStepRuns" in want:
-        yield from _own_queues(want)
+        yield from _own_queues(steps, want)
         return
-    stage = Stage(vector["objects"], vector.get("world") or _vaults())
+    stage = Stage(vector["objects"], {**_vaults(), **(vector.get("world") or {})})
     for step in steps:
-        for verb in step:
-            if verb in ("run", "restart", "asoDeletesAfterSeconds"):
-                play(stage)  # decisions keep nothing between two looks, so a restart changes nothing
-            elif verb in ("pause", "resume"):
-                cluster = stage.find("Cluster", "c1")
-                assert cluster is not None
-                cluster["spec"]["paused"] = verb == "pause"
-                play(stage)
-            elif verb == "delete":
-                _delete_cluster(stage)
-                play(stage)
-            else:
-                yield f"the runner knows no step {verb!r}"
+        yield from _step(stage, step)
     for wish, wanted in want.items():
         if wish == "azureDeleted":
             yield from (f"{one} stays in Azure" for one in wanted if one not in stage.in_azure_deleted)
@@ -67,13 +76,37 @@ def sequence(vector: Json) -> Iterator[str]:
                 yield f"left: got {left}"
         elif wish == "gone":
             yield from (f"{one} is still there" for one in wanted if stage.find(*one.split("/")) is not None)
-        else:
+        elif wish not in CHANGES:
             yield f"the case wants {wish}, which the runner does not know"
+    yield from changed(want, stage)
+
+
+_STEADY = {"run": "until steady", "restart": "controllers"}
+
+
+def _step(stage: Stage, step: Json) -> Iterator[str]:
+    for verb, what in step.items():
+        if verb == "asoDeletesAfterSeconds":
+            play(stage)  # the played operator deletes in the round after; the clock of a case does not count
+        elif verb in _STEADY:
+            if what != _STEADY[verb]:
+                yield f"the runner knows no {verb} {what!r}"
+            play(stage)  # decisions keep nothing between two passes, so a restart changes nothing
+        elif verb in ("pause", "resume"):
+            _cluster(stage, what)["spec"]["paused"] = verb == "pause"
+            play(stage)
+        elif verb == "delete":
+            _delete_cluster(stage, what)
+            play(stage)
+        else:
+            yield f"the runner knows no step {verb!r}"
 
 
 def contract(vector: Json) -> Iterator[str]:
     """Conditions that Cluster API mirrors must be on each kind when all is up."""
-    stage = Stage(vector["objects"], _vaults())
+    if vector["action"]["check"] != "conditions":
+        yield f"the runner knows no contract about {vector['action']['check']!r}"
+    stage = Stage(vector["objects"], {**_vaults(), **(vector.get("world") or {})})
     play(stage)
     for kind, wanted in vector["expect"].items():
         found = [one for one in stage.objects.values() if one["kind"] == kind]
@@ -136,9 +169,14 @@ def _end(stage: Stage, cluster: Json) -> None:
     stage._sweep(cluster)
 
 
-def _delete_cluster(stage: Stage) -> None:
-    cluster = stage.find("Cluster", "c1")
-    assert cluster is not None
+def _cluster(stage: Stage, name: str) -> Json:
+    found = stage.find(*name.split("/"))
+    assert found is not None, name
+    return found
+
+
+def _delete_cluster(stage: Stage, name: str = "Cluster/c1") -> None:
+    cluster = _cluster(stage, name)
     cluster["metadata"].setdefault("finalizers", ["cluster.cluster.x-k8s.io"])
     stage.delete(cluster)
 
@@ -168,15 +206,18 @@ def _ordered(want: Json, log: list[str]) -> Iterator[str]:
             yield f"{then!r} came before {first!r}"
 
 
-def _own_queues(want: Json) -> Iterator[str]:
+def _own_queues(steps: list[Json], want: Json) -> Iterator[str]:
     """Each controller has a queue of its own: a name that one is done with is not kept from the other."""
+    first, second = (str(step["reconcile"]).partition("/") for step in steps)
+    if steps[0].get("result") != "done":
+        yield f"the runner knows no result {steps[0].get('result')!r}"
 
-    async def second() -> bool:
+    async def runs() -> bool:
         queues: dict[str, Queue[str]] = {kind: Queue(workers=1) for kind in _KINDS}
-        queues["AROControlPlane"].add("default/same", 10.0)
-        queues["AROMachinePool"].add("default/same")
-        return len(queues["AROMachinePool"]) == 1
+        queues[first[0]].add(f"default/{first[2]}", 10.0)  # as after a success
+        queues[second[0]].add(f"default/{second[2]}")
+        return len(queues[second[0]]) == 1
 
-    runs = asyncio.run(second())
-    if runs is not want["secondStepRuns"]:
-        yield f"the second step runs: {runs}"
+    found = asyncio.run(runs())
+    if found is not want["secondStepRuns"]:
+        yield f"the second step runs: {found}"

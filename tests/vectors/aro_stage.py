@@ -6,25 +6,28 @@ from __future__ import annotations
 import base64
 import copy
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 import yaml
 
-from vestibule.core.aro import cluster, controlplane, embedded, machinepool, names
-from vestibule.core.aro.embedded import Identity
-from vestibule.core.aro.world import (
-    Change,
+from vestibule.api import aso
+from vestibule.aro import cluster, controlplane, embedded, machinepool, names
+from vestibule.aro.embedded import ResourceIdentity
+from vestibule.aro.ports import (
+    ClusterNode,
     KeyQuestion,
     Listing,
-    Node,
+    MergePatch,
     NodesQuestion,
     NoKind,
-    Pass,
-    Ref,
+    ObjectRef,
+    ReconcileResult,
     Unreadable,
 )
-from vestibule.core.kinds import asokinds
+from vestibule.operator.controllers.aro import reconciler
+from vestibule.operator.controllers.aro.apply import Failure
 
 Json = dict[str, Any]
 Key = tuple[str, str, str, str]
@@ -58,27 +61,31 @@ def key_of(obj: Json) -> Key:
 class Stage:
     """The objects, and what happened to them."""
 
-    def __init__(self, objects: Iterable[Json], world: Json | None = None) -> None:
+    def __init__(self, objects: Iterable[Json], reader: Json | None = None) -> None:
         self.now = NOW
-        self.permitted = asokinds.STANDARD
+        self.permitted = aso.STANDARD
         self.deletions_checked: datetime.datetime | None = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
         self.objects: dict[Key, Json] = {}
         for one in objects:
             self.put(copy.deepcopy(one))
-        self.world = world or {}
+        self.before = copy.deepcopy(self.objects)
+        """As the case gives them."""
+        self.written: list[tuple[str, str]] = []
+        """What was sent to the API server besides the subject's own status, with its namespace."""
+        self.reader = reader or {}
         self.azure: list[Json] = []
         self.applied: list[Json] = []
-        self.deleted: list[Identity] = []
+        self.deleted: list[ResourceIdentity] = []
         self.log: list[str] = []
         """What happened, in words, in order."""
         self.in_azure_deleted: list[str] = []
 
     # ── World ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def get(self, ref: Ref) -> Json | None:
-        fault = (self.world.get("get") or {}).get(f"{ref.kind}/{ref.name}")
+    def get(self, ref: ObjectRef) -> Json | None:
+        fault = (self.reader.get("get") or {}).get(f"{ref.kind}/{ref.name}")
         if fault:
-            raise Unreadable(ref, str(fault.get("error")))
+            raise Unreadable(ref, _error(fault))
         found = self.objects.get((ref.group, ref.kind, ref.namespace, ref.name))
         return copy.deepcopy(found)
 
@@ -86,10 +93,10 @@ class Stage:
         what = listing.gvk
         if what.group not in _SERVED or what.kind in _UNSERVED:
             raise NoKind(what)
-        faults = self.world.get("get") or {}
+        faults = self.reader.get("get") or {}
         for name, fault in faults.items():
             if name.startswith(f"{what.kind}/"):
-                raise Unreadable(listing, str(fault.get("error")))
+                raise Unreadable(listing, _error(fault))
         return [
             copy.deepcopy(one)
             for (group, kind, namespace, _), one in self.objects.items()
@@ -97,7 +104,7 @@ class Stage:
         ]
 
     def key_version(self, question: KeyQuestion) -> str:
-        vaults = self.world.get("keyvault", {})
+        vaults = self.reader.get("keyvault", {})
         vault = vaults.get(f"{question.resource_group}/{question.vault}")
         about = {"resourceGroup": question.resource_group, "vault": question.vault, "key": question.key}
         if vault is None:
@@ -117,12 +124,12 @@ class Stage:
         vault.setdefault("keys", {})[question.key] = {"current": made}
         return made
 
-    def nodes(self, question: NodesQuestion) -> Sequence[Node] | None:
-        if self.world.get("workloadError"):
+    def nodes(self, question: NodesQuestion) -> Sequence[ClusterNode] | None:
+        if self.reader.get("workloadError"):
             return None
         return [
-            Node(one["name"], str(one.get("providerID") or ""))
-            for one in self.world.get("workloadNodes") or ()
+            ClusterNode(one["name"], str(one.get("providerID") or ""))
+            for one in self.reader.get("workloadNodes") or ()
             if (one.get("labels") or {}).get(question.label) == question.value
         ]
 
@@ -144,31 +151,50 @@ class Stage:
     def find(self, kind: str, name: str) -> Json | None:
         return next((one for key, one in self.objects.items() if (key[1], key[3]) == (kind, name)), None)
 
-    def look(self, kind: str, namespace: str, name: str) -> Pass:
+    def look(self, kind: str, namespace: str, name: str) -> ReconcileResult:
         """One pass of a controller, carried out."""
         groups = {"AROControlPlane": names.CONTROL_PLANE}
         subject = self.objects.get((groups.get(kind, names.INFRASTRUCTURE), kind, namespace, name))
         if subject is None:
-            return Pass()
+            return ReconcileResult()
         made = DECIDE[kind](copy.deepcopy(subject), self)
-        self.carry_out(subject, made)
+        failure = self.carry_out(subject, made)
+        if failure:
+            return msgspec.structs.replace(made, outcome="error", message=failure, after=None)
         return made
 
-    def carry_out(self, subject: Json, made: Pass) -> None:
+    def _applied(self, wanted: Iterable[Json]) -> Iterator[Failure]:
+        """Apply each; the faults of the case hold up no other."""
+        for one in wanted:
+            group, kind, namespace, name = key_of(one)
+            fault = (self.reader.get("apply") or {}).get(f"{kind}/{name}")
+            if fault:
+                text = f"applying {kind} {namespace}/{name}: {_error(fault)}"
+                yield Failure(ObjectRef(group, kind, namespace, name), text)
+                continue
+            self.written.append((f"apply of {kind}/{name}", namespace))
+            self._apply(one)
+
+    def carry_out(self, subject: Json, made: ReconcileResult) -> str:
+        """What went wrong; empty when all was written."""
         meta, finalizer = subject["metadata"], names.FINALIZERS[subject["kind"]]
         held = meta.setdefault("finalizers", [])
         if made.finalizer and finalizer not in held:
             held.append(finalizer)
         _merge(meta, {"annotations": dict(made.annotations)})
         for change in made.changes:
+            self.written.append((f"change of {change.ref}", change.ref.namespace))
             self._change(change)
-        for one in made.desired:
-            self._apply(one)
+        failures = [*self._applied(made.desired)]
         for one in made.deletions:
+            self.written.append((f"delete of {key_of(one)}", key_of(one)[2]))
             self.deleted.append(embedded.identity(one))
             self.delete(one)
-        for one in made.secrets:
-            self._apply(one)
+        failures += self._applied(made.secrets)
+        if failures:  # as the reconciler does: the pass ends in the conditions, and nothing else is written
+            status = reconciler.failed_status(subject, made, self, failures)
+            subject["status"] = copy.deepcopy(status)
+            return "; ".join(one.text for one in failures)
         if made.spec:
             _merge(subject.setdefault("spec", {}), made.spec)
         if made.status is not None:
@@ -178,6 +204,7 @@ class Stage:
         if made.finalizer is False and finalizer in held:
             held.remove(finalizer)
             self._sweep(subject)
+        return ""
 
     def _tell(self, subject: Json, before: Json) -> None:
         old = {one["type"]: one["status"] for one in before.get("conditions") or ()}
@@ -189,7 +216,7 @@ class Stage:
             if now is True and embedded.value(before, path) is not True:
                 self.log.append(f"{subject['kind']} status.{path}=True")
 
-    def _change(self, change: Change) -> None:
+    def _change(self, change: MergePatch) -> None:
         ref = change.ref
         found = self.objects[ref.group, ref.kind, ref.namespace, ref.name]
         _merge(found, change.patch)
@@ -293,6 +320,10 @@ class Stage:
         if key_of(secret) not in self.objects:
             self.put({**secret, "data": {place["key"]: "<kubeconfig>"}})
             self.log.append(f"Secret/{place['name']} exists")
+
+
+def _error(fault: Json | str) -> str:
+    return str(fault["error"] if isinstance(fault, dict) else fault)
 
 
 def _merge(into: Json, patch: Json) -> None:

@@ -4,13 +4,15 @@ through the handler and offline, each twice."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.vectors import case, offline, words
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.core.admission import pointer
-from vestibule.core.kinds import config, upstream
+from tests.vectors.formats import ANY, PROSE, Each, Format
+from vestibule.admission import pointer
+from vestibule.api.settings import schema
+from vestibule.compat import cwii_flags
+from vestibule.kube.memory_cluster import MemoryCluster
 
 Json = dict[str, Any]
 _EKS = {
@@ -32,9 +34,40 @@ _WIF = {
     "tokenDefaultMode": "tokenDefaultMode",
     "setupContainerResources": "setupResources",
 }
+_DENIED = {
+    "allowed": ANY,
+    "mutated": ANY,
+    "code": ANY,
+    "reason": PROSE,
+    "message_contains": ANY,
+    "warnings_contain": ANY,
+}
+_ALLOWED = {
+    **dict.fromkeys(("allowed", "mutated", "pod", "ignore", "token", "mustKeep", "patchMustNotTouch"), ANY),
+    **dict.fromkeys(("warningsAtLeast", "oneOf", "noDuplicateMountPaths", "untouchedContainers"), ANY),
+    "jitter": {"field": ANY, "min": ANY, "max": ANY, "shown": ANY},
+    "env": Each(ANY),
+    "envAbsent": Each(ANY),
+    "upstreamPatchOps": PROSE,
+    **words.FORMAT,
+}
 
 
-def settings(vector: Json) -> config.Settings:
+def format_of(vector: Json) -> Format:
+    """The keys of a case."""
+    fields = _EKS if vector.get("webhook") == "eks" else _WIF
+    config = dict.fromkeys((*fields, "mode", "settings"), ANY)
+    return {
+        **dict.fromkeys(("name", "webhook", "kind", "serviceAccount", "pod", "objects"), ANY),
+        **dict.fromkeys(
+            ("source", "verified", "note", "upstreamBehaviour", "upstreamBehaviourVerified"), PROSE
+        ),
+        "config": {**config, "composeRoleArn": {"accountId": ANY, "partition": ANY}},
+        "expect": _ALLOWED if (vector.get("expect") or {}).get("allowed") else _DENIED,
+    }
+
+
+def settings(vector: Json) -> schema.Settings:
     """Settings from the flags of a case; ``mode`` and ``settings`` are ours."""
     given = dict(vector["config"])
     name, fields = ("eks", _EKS) if vector["webhook"] == "eks" else ("wif", _WIF)
@@ -49,7 +82,7 @@ def settings(vector: Json) -> config.Settings:
         raise AssertionError(f"case sets unknown flags {sorted(unknown)}")
     section |= {fields[key]: value for key, value in given.items()}
     data = {"mode": mode, "vocabularies": [name], name: section}
-    return config.parse(upstream.merged(data, ours), "vector")
+    return schema.parse(cwii_flags.merged(data, ours), "vector")
 
 
 def check(vector: Json) -> list[str]:
@@ -78,11 +111,13 @@ def _compare(answer: case.Answer, expect: Json, pod: Json) -> list[str]:
 
     same("allowed", answer.response["allowed"], expect["allowed"])
     problems += words.compare(answer, expect, pod)
-    if not expect["allowed"]:
-        same("code", answer.response["status"].get("code"), expect["code"])
-        return problems
     if "mutated" in expect:
         same("mutated", bool(answer.operations), expect["mutated"])
+    if not expect["allowed"]:
+        same("code", answer.response["status"].get("code"), expect["code"])
+        if not answer.response["status"].get("message"):
+            problems.append(f"the refusal gives no reason, want: {expect.get('reason')}")
+        return problems
     if "pod" in expect:
         got, want = _cleaned(answer.pod), _cleaned(expect["pod"])
         if "jitter" in expect:
@@ -111,12 +146,12 @@ def _matchers(answer: case.Answer, expect: Json, pod: Json) -> list[str]:
             problems.append(f"{name} has {sorted(there)}")
     if len(answer.response.get("warnings", [])) < expect.get("warningsAtLeast", 0):
         problems.append(f"warnings: {answer.response.get('warnings')}")
-    if (
-        "oneOf" in expect
-        and answer.operations
-        and pod["spec"]["volumes"][0] in answer.pod["spec"]["volumes"][1:]
-    ):
-        problems.append("the foreign volume is used")
+    if "oneOf" in expect and not any(_OUTCOMES[text](answer, pod) for text in expect["oneOf"]):
+        problems.append(f"want one of {expect['oneOf']}: {answer.operations}")
+    for path in expect.get("patchMustNotTouch", []):
+        touched = [one["path"] for one in answer.operations if f"{one['path']}/".startswith(f"{path}/")]
+        if touched or _at(answer.pod, path) != _at(pod, path):
+            problems.append(f"{path} is touched: {touched}")
     if expect.get("noDuplicateMountPaths"):
         for name, one in containers.items():
             paths = [mount["mountPath"] for mount in one.get("volumeMounts", [])]
@@ -137,6 +172,23 @@ def _matchers(answer: case.Answer, expect: Json, pod: Json) -> list[str]:
     return problems
 
 
+def _renamed(answer: case.Answer, pod: Json) -> bool:
+    """Whether a token volume was added, and nothing of the volumes that were there is used for it."""
+    before = {one["name"] for one in pod["spec"].get("volumes", [])}
+    added = [one["name"] for one in answer.pod["spec"]["volumes"] if one["name"] not in before]
+    mounted = {
+        mount["name"] for one in answer.pod["spec"]["containers"] for mount in one.get("volumeMounts", [])
+    }
+    return bool(added) and set(added) <= mounted and not (mounted & before)
+
+
+_OUTCOMES: Mapping[str, Callable[[case.Answer, Json], bool]] = {
+    "not mutated": lambda answer, _: not answer.operations,
+    "token volume added under another name": _renamed,
+}
+"""The ways in which a case may end, by its own words."""
+
+
 def _meant(value: str, env: Mapping[str, str | None], container: Json, pod: Json) -> str | None:
     if value == "<same file as GOOGLE_APPLICATION_CREDENTIALS>":
         return env["GOOGLE_APPLICATION_CREDENTIALS"]
@@ -155,15 +207,18 @@ def _meant(value: str, env: Mapping[str, str | None], container: Json, pod: Json
 
 def _jitter(got: Json, want: Json, jitter: Json) -> list[str]:
     problems = []
+    if jitter["field"] != "serviceAccountToken.expirationSeconds":
+        problems.append(f"the runner knows no jitter of {jitter['field']}")
     for ours, theirs in zip(got["spec"]["volumes"], want["spec"]["volumes"], strict=True):
         if "projected" in ours and "projected" in theirs:
             token = ours["projected"]["sources"][0]["serviceAccountToken"]
             seconds = token["expirationSeconds"]
             if not jitter["min"] <= seconds <= jitter["max"]:
                 problems.append(f"expiration {seconds} outside {jitter['min']} to {jitter['max']}")
-            token["expirationSeconds"] = theirs["projected"]["sources"][0]["serviceAccountToken"][
-                "expirationSeconds"
-            ]
+            shown = theirs["projected"]["sources"][0]["serviceAccountToken"]["expirationSeconds"]
+            if shown != jitter["shown"]:
+                problems.append(f"the case shows {shown} in its pod and {jitter['shown']} beside it")
+            token["expirationSeconds"] = shown
     return problems
 
 

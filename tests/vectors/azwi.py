@@ -12,27 +12,59 @@ import json
 from typing import Any
 
 from tests.vectors import case, offline, words
+from tests.vectors.formats import ANY, PROSE, Format
 from vestibule import errors
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.adapters.serving.server import HttpRequest, HttpResponse
-from vestibule.core.kinds import azwi_flags, config, goflags, upstream
-from vestibule.core.kinds.gvk import Kind
-from vestibule.core.mutation.facts import Source
+from vestibule.api.gvk import Kind
+from vestibule.api.settings import schema
+from vestibule.compat import azwi_flags, cwii_flags, goflags
+from vestibule.httpserver.server import HttpRequest, HttpResponse
+from vestibule.injection.facts import SourceObject
+from vestibule.kube.memory_cluster import MemoryCluster
 
 Json = dict[str, Any]
+_TRANSPORT: Format = {"http_status": ANY, "allowed": ANY, "code": ANY, "message_contains": ANY}
+_ECHO = {"response_apiVersion": ANY, "response_uid": ANY, "patchType": ANY}
+_POD = {
+    "allowed": ANY,
+    "code": ANY,
+    "final_pod": ANY,
+    "expect_no_patch": ANY,
+    "no_remove_ops": ANY,
+    "upstream_result": PROSE,
+    **words.FORMAT,
+}
 
 
-def settings(given: Json) -> config.Settings:
+def format_of(vector: Json) -> Format:
+    """The keys of a case; what it can expect depends on how far its request comes."""
+    request, expect = vector.get("request") or {}, vector.get("expect") or {}
+    wished: Format = {**_POD, **(_ECHO if request else {})}
+    if "startup_error_contains" in expect:
+        wished = {"startup_error_contains": ANY}
+    elif "body" in request or not isinstance(vector.get("pod"), dict):
+        wished = _TRANSPORT
+    sent: Format = {"contentType": ANY, "body": ANY} if "body" in request else {"apiVersion": ANY, "uid": ANY}
+    config = ("profile", "env", "flags", "kubernetesVersion", "saLookup", "mode", "settings")
+    return {
+        **dict.fromkeys(("name", "serviceAccount", "namespace", "pod", "owners"), ANY),
+        **dict.fromkeys(("source", "verified", "note", "better", "upstream_diverges"), PROSE),
+        "config": dict.fromkeys(config, ANY),
+        "request": sent,
+        "expect": wished,
+    }
+
+
+def settings(given: Json) -> schema.Settings:
     """Settings from the command line and environment of a case; raises InvalidSettings as a start would."""
     arguments = [f"--{name}={value}" for name, value in given["flags"].items()]
     meaning = azwi_flags.settings(goflags.parse(azwi_flags.FLAGS, arguments), given["env"])
-    data = upstream.merged(meaning.under, meaning.over)
+    data = cwii_flags.merged(meaning.under, meaning.over)
     profile = {
         "layout": given["profile"].removeprefix("azwi-"),
         "kubernetesVersion": given["kubernetesVersion"],
     }
-    data = upstream.merged(data, {"mode": given.get("mode", "strict"), "azwi": profile})
-    return config.parse(upstream.merged(data, given.get("settings", {})), "vector")
+    data = cwii_flags.merged(data, {"mode": given.get("mode", "strict"), "azwi": profile})
+    return schema.parse(cwii_flags.merged(data, given.get("settings", {})), "vector")
 
 
 class Unreadable(MemoryCluster):
@@ -43,11 +75,11 @@ class Unreadable(MemoryCluster):
         self._reason = reason
 
     def peek(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Any:
-        from vestibule.adapters.cluster.ports import UNKNOWN
+        from vestibule.kube.ports import UNKNOWN
 
         return UNKNOWN
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> Source | None:
+    async def get(self, kind: Kind, namespace: str, name: str) -> SourceObject | None:
         if self._reason:
             raise errors.LookupFailed(f"{kind.kind} {namespace}/{name}", self._reason)
         return await super().get(kind, namespace, name)
@@ -120,7 +152,7 @@ def _start(vector: Json) -> list[str]:
     return ["start: no error"]
 
 
-def _transport(request: Json, wanted: config.Settings, expect: Json) -> list[str]:
+def _transport(request: Json, wanted: schema.Settings, expect: Json) -> list[str]:
     handler, _ = case.handler_of(MemoryCluster(), wanted)
     sent = HttpRequest(
         "POST",
@@ -136,7 +168,7 @@ def _transport(request: Json, wanted: config.Settings, expect: Json) -> list[str
     problems = []
     if answer.status != expect.get("http_status", 200):
         problems.append(f"status {answer.status}")
-    if body["allowed"] or body["status"]["code"] != expect["code"]:
+    if body["allowed"] is not expect["allowed"] or body["status"]["code"] != expect["code"]:
         problems.append(f"answer {body}")
     if "http_status" in expect and expect["message_contains"] not in body["status"]["message"]:
         problems.append(
@@ -146,7 +178,7 @@ def _transport(request: Json, wanted: config.Settings, expect: Json) -> list[str
 
 
 def _echo(
-    pod: Json, cluster: MemoryCluster, wanted: config.Settings, request: Json, expect: Json
+    pod: Json, cluster: MemoryCluster, wanted: schema.Settings, request: Json, expect: Json
 ) -> list[str]:
     handler, _ = case.handler_of(cluster, wanted)
     review = json.loads(case.review(pod, namespace="ns1", uid=request["uid"]))

@@ -9,14 +9,14 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.adapters.serving.server import HttpRequest, HttpResponse
-from vestibule.apps.webhook.handler import Handler
-from vestibule.core.admission import apply
-from vestibule.core.admission.review import Review
-from vestibule.core.admission.verdict import Verdict
-from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import Policy, compile_policy
+from vestibule.admission import apply
+from vestibule.admission.review import DecodedReview
+from vestibule.admission.verdict import Verdict
+from vestibule.api.settings import schema
+from vestibule.httpserver.server import HttpRequest, HttpResponse
+from vestibule.injection.policy import Policy, compile_policy
+from vestibule.kube.memory_cluster import MemoryCluster
+from vestibule.webhook.handler import Handler
 
 Json = dict[str, Any]
 
@@ -28,7 +28,7 @@ class Recorder:
         self.verdicts: list[Verdict] = []
         self.bad: list[int] = []
 
-    def verdict(self, review: Review, verdict: Verdict, seconds: float) -> None:
+    def verdict(self, review: DecodedReview, verdict: Verdict, seconds: float) -> None:
         """Keep a verdict."""
         del review, seconds
         self.verdicts.append(verdict)
@@ -81,7 +81,7 @@ async def _await(answer: Any) -> HttpResponse:
     return response
 
 
-def handler_of(cluster: MemoryCluster, settings: config.Settings) -> tuple[Handler, Recorder]:
+def handler_of(cluster: MemoryCluster, settings: schema.Settings) -> tuple[Handler, Recorder]:
     """The handler as the process has it, and what it reports."""
     return handler_with(cluster, compile_policy(settings))
 
@@ -95,7 +95,7 @@ def handler_with(cluster: MemoryCluster, policy: Policy) -> tuple[Handler, Recor
 def ask(
     pod: Json,
     cluster: MemoryCluster,
-    settings: config.Settings,
+    settings: schema.Settings,
     *,
     dry_run: bool = False,
     namespace: str = "team-a",

@@ -16,9 +16,11 @@ from tests.vectors import ccoctl_facts as facts
 from tests.vectors import ccoctl_library as library
 from tests.vectors import ccoctl_more as more
 from tests.vectors import ccoctl_operator as operated
+from tests.vectors.ccoctl_format import format_of
 from tests.vectors.ccoctl_stage import Run, ran
-from vestibule.apps.simulate.azure import state
+from vestibule_simulators.azure import state
 
+__all__ = ["check", "format_of"]
 Json = dict[str, Any]
 
 
@@ -64,6 +66,7 @@ def _command(vector: Json, expected: Json, better: Json) -> Iterator[str]:
         yield from _files(want, better, run)
         yield from _assignments(want, run)
         yield from _waits(want, better, run)
+        yield from _promised(want, better, run)
     yield from more.again(vector, expected, better)
 
 
@@ -235,6 +238,23 @@ def _assignments(want: Json, run: Run) -> Iterator[str]:
         ]
         if sorted(map(_sorted, found)) != sorted(map(_sorted, want["federated_credentials"])):
             yield f"credentials: got {found}"
+
+
+def _promised(want: Json, better: Json, run: Run) -> Iterator[str]:
+    """The address of the issuer, and what is better about assignments and the storage account."""
+    if "issuer_url" in want:
+        found = [json.loads(path.read_text())["issuer"] for path in run.folder.rglob("openid-configuration")]
+        if found != [want["issuer_url"]]:
+            yield f"issuer_url: got {found}"
+    mine = [
+        one for one in run.writes if "/roleassignments/" in one["path"].lower() and one["method"] == "PUT"
+    ]
+    for key, value in better.get("role_assignment_body_adds", {}).items():
+        wrong = [one["path"] for one in mine if one["body"]["properties"].get(key) != value]
+        if wrong or not mine:
+            yield f"{key} of role assignments is not {value!r}: {wrong}"
+    if "storage_account" in better:
+        yield from more.foreign_account(run, better["storage_account"])
 
 
 def _waits(want: Json, better: Json, run: Run) -> Iterator[str]:

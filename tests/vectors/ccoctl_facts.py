@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.vectors.ccoctl_stage import Run
-from vestibule.apps.simulate.azure import builtin, state
+from vestibule_simulators.azure import builtin_roles, state
 
 Json = dict[str, Any]
 _GUID = re.compile(r"(?<=/)([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|<uuid4>)$")
@@ -132,7 +132,7 @@ def _shape(call: Json, run: Run) -> str:
 def title(identifier: str, run: Run) -> str:
     """The title of a role, by whichever name."""
     name = identifier.rpartition("/")[2].lower()
-    for one in [*run.resources, *builtin.resources().values()]:
+    for one in [*run.resources, *builtin_roles.resources().values()]:
         if one.get("type") == state.ROLE and str(one["name"]).lower() == name:
             return str(one["properties"]["roleName"])
     return run.before.titles.get(name, name)
@@ -141,6 +141,8 @@ def title(identifier: str, run: Run) -> str:
 def blobs(wanted: list[Json], better: Json, run: Run) -> Iterator[str]:
     puts = {call["path"]: call for call in run.blobs if call["method"] == "PUT"}
     for want in wanted:
+        if want["method"] != "PUT":
+            yield f"the runner knows no {want['method']} of a blob"
         parts = urlsplit(want["url"])
         path = f"/{parts.netloc.partition('.')[0]}{parts.path}"
         call = puts.pop(path, None)
@@ -148,15 +150,21 @@ def blobs(wanted: list[Json], better: Json, run: Run) -> Iterator[str]:
             yield f"blob {path}: is not written"
             continue
         headers = call.get("headers") or {}
+        if "auth" in want and not (want["auth"] == f"SharedKey {run.account}" and call["authorized"]):
+            # we write as the caller's Entra identity, which the simulator verifies, and read no account key
+            yield f"blob {path}: is written by anybody, want {want['auth']}"
         if "json" in want and call["body"] != want["json"]:
             yield f"blob {path}: got {call['body']!r}"
         for name, value in (want.get("headers") or {}).items():
-            if name == "x-ms-tags_parsed" and dict(parse_qsl(headers.get("x-ms-tags", ""))) != value:
-                yield f"blob {path}: tags are {headers.get('x-ms-tags')!r}"
-            if name == "content-type":
+            if name == "x-ms-tags_parsed":
+                if dict(parse_qsl(headers.get("x-ms-tags", ""))) != value:
+                    yield f"blob {path}: tags are {headers.get('x-ms-tags')!r}"
+            elif name == "content-type":
                 wanted_type = better.get("blob_content_type", value)
                 if headers.get("x-ms-blob-content-type") != wanted_type:
                     yield f"blob {path}: type is {headers.get('x-ms-blob-content-type')!r}"
+            elif headers.get(name) != value:
+                yield f"blob {path}: {name} is {headers.get(name)!r}, want {value!r}"
         for name in want.get("headers_absent") or ():
             conditional = name in ("if-match", "if-none-match") and "If-Match" in str(better.get("why", ""))
             if name in headers and not conditional:

@@ -11,18 +11,17 @@ from typing import Any
 
 from tests.vectors import ccoctl_facts as facts
 from vestibule import errors
-from vestibule.apps.provision import credentials_requests
-from vestibule.apps.provision.aws import names as aws_names
-from vestibule.apps.provision.azure import names
-from vestibule.apps.provision.gcp import names as gcp_names
-from vestibule.apps.provision.gcp import observed as gcp_observed
-from vestibule.apps.provision.gcp import plan as gcp_plan
-from vestibule.apps.provision.gcp import providers as gcp_providers
-from vestibule.apps.provision.gcp import request as gcp_request
-from vestibule.apps.provision.outputs import Output
-from vestibule.cli.azure import flags
-from vestibule.core.kinds.credentials import CredentialsRequest
-from vestibule.core.oidc import documents, tokens
+from vestibule.api.credentialsrequest import CredentialsRequest
+from vestibule.oidc import documents, tokens
+from vestibule.provision import credentials_requests
+from vestibule.provision.aws import names as aws_names
+from vestibule.provision.azure import names
+from vestibule.provision.gcp import names as gcp_names
+from vestibule.provision.gcp import observed as gcp_observed
+from vestibule.provision.gcp import plan as gcp_plan
+from vestibule.provision.gcp import providers as gcp_providers
+from vestibule.provision.gcp import request as gcp_request
+from vestibule.provision.outputs import Output
 
 Json = dict[str, Any]
 
@@ -55,6 +54,8 @@ def jwks(inputs: Json, expected: Json, better: Json) -> list[str]:
         problems.append("members come in another order")
     if "indent" in want and body != json.dumps(want["jwks"], indent=want["indent"]).encode():
         problems.append(f"bytes are {body!r}")
+    if "trailing_newline" in want and body.endswith(b"\n") is not want["trailing_newline"]:
+        problems.append("ends otherwise")
     if "spki_der_sha256_hex" in want:
         digest = (tokens.decoded(found[0].kid) or b"").hex()
         problems += [f"digest is {digest}"] if digest != want["spki_der_sha256_hex"] else []
@@ -63,7 +64,8 @@ def jwks(inputs: Json, expected: Json, better: Json) -> list[str]:
 
 def account_name(inputs: Json, expected: Json, better: Json) -> list[str]:
     found = names.account_flaw(inputs["name"]) == ""
-    return [] if found == expected["valid"] else [f"valid: got {found}"]
+    ruled = re.fullmatch(expected["rule"], inputs["name"]) is not None
+    return [] if found == expected["valid"] == ruled else [f"valid: got {found}, by the rule {ruled}"]
 
 
 def identity_name(inputs: Json, expected: Json, better: Json) -> list[str]:
@@ -71,6 +73,8 @@ def identity_name(inputs: Json, expected: Json, better: Json) -> list[str]:
     found = names.identity(inputs["name"], inputs["namespace"], inputs["secret"])
     whole = f"{inputs['name']}-{inputs['namespace']}-{inputs['secret']}"
     want = expected["identity_name"]
+    if len(whole) != expected.get("untruncated_length", len(whole)):
+        return [f"untruncated_length: got {len(whole)}"]
     other = names.identity(inputs["name"], inputs["namespace"], f"{inputs['secret']}x")
     if len(whole) == len(want):
         return [] if found == want else [f"got {found}"]
@@ -85,7 +89,7 @@ def user_tags(inputs: Json, expected: Json, better: Json) -> list[str]:
     problems = []
     for text, want in zip(inputs["cases"], expected["results"], strict=True):
         try:
-            found: Json = dict(flags.tags((text,)))
+            found: Json = names.user_tags((text,))
         except errors.InvalidInput as error:
             found = (
                 {"error": want["error"]} if want.get("error", "-") in str(error) else {"error": str(error)}
@@ -121,6 +125,11 @@ def credential_name(inputs: Json, expected: Json, better: Json) -> list[str]:
             problems.append(f"{name} is legal and becomes {made}")
     if len(set(found)) != len(found):
         problems.append(f"two become one: {found}")
+    if "map" in better and not better["map"].startswith("slug plus hash"):
+        problems.append(f"the runner knows no mapping {better['map']!r}")
+    for name, made in zip(inputs["names"], found, strict=True):
+        if made != name and not made.startswith(re.sub("[^a-zA-Z0-9]+", "-", name)[:8].strip("-")):
+            problems.append(f"{made} does not begin as {name}")
     return problems
 
 
@@ -189,6 +198,7 @@ def aws_issuer(vector: Json) -> list[str]:
         "partition": [aws_names.partition(region).name for region in regions],
         "location_constraint": [aws_names.constraint(region) for region in regions],
         "jwks_key": documents.AWS.keys_name,
+        "jwks_uri_suffix": f"/{documents.AWS.keys_name}",
     }
     return [f"{key}: got {value}" for key, value in found.items() if value != want.get(key, value)]
 
@@ -220,11 +230,11 @@ def gcp_issuer(vector: Json) -> list[str]:
     found = [gcp_names.issuer(name, universe) for universe in vector["inputs"]["universe_domains"]]
     wrong = [f"issuer: got {found}"] if found != want["issuer"] else []
     if "pool-jwk-file" in want:
-        asked = gcp_request.Wanted(name, "my-project-1", embedded=True)
+        asked = gcp_request.GcpRequest(name, "my-project-1", embedded=True)
         body = gcp_providers.body(asked, "{}")["oidc"]
         if body.get("jwksJson") != "{}" or gcp_providers.KEYS not in want["pool-jwk-file"]:
             wrong.append(f"keys are kept otherwise: {body}, {gcp_providers.KEYS}")
-        steps = gcp_plan.issuer(asked, gcp_observed.Observed(number="1"), ()).steps
+        steps = gcp_plan.issuer(asked, gcp_observed.ObservedGcp(number="1"), ()).steps
         wrong += [f"a bucket: {step}" for step in steps if "ucket" in type(step.action).__name__]
     return wrong
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.vectors.ccoctl_stage import ran
+from tests.vectors.ccoctl_stage import Run, ran
 from tests.vectors.ccoctl_world import CONSTANTS, Before, flag
-from vestibule.adapters.clouds.azure import endpoints
-from vestibule.apps.simulate.azure import state
+from vestibule.clouds.azure import endpoints
+from vestibule_simulators.azure import state
 
 Json = dict[str, Any]
 
@@ -32,8 +32,11 @@ def again(vector: Json, expected: Json, better: Json) -> Iterator[str]:
                 yield f"'East US' is not 'eastus': {run.err[-300:]}"
     if "with_preserve_existing_roles" in expected:
         with ran(vector, preserve_existing_roles=True) as run:
-            if any(call["method"] == "DELETE" for call in run.writes):
-                yield f"--preserve-existing-roles deletes: {run.writes}"
+            gone = [call["path"].rpartition("/")[2] for call in run.writes if call["method"] == "DELETE"]
+            if gone != expected["with_preserve_existing_roles"]["deleted"]:
+                yield f"--preserve-existing-roles deletes: {gone}"
+    if "role_assignment_name" in better:
+        yield from _same_names(vector, better["role_assignment_name"])
     if str(better.get("default", "")).startswith("report"):
         with ran(vector) as run:
             if "left alone" not in run.err:
@@ -46,6 +49,31 @@ def again(vector: Json, expected: Json, better: Json) -> Iterator[str]:
         with ran(vector, delete_oidc_resource_group=True) as run:
             if run.exit != 0 or any(one.get("name") == run.before.oidc for one in run.resources):
                 yield f"the group stays: {run.err[-300:]}"
+
+
+def _same_names(vector: Json, said: str) -> Iterator[str]:
+    """Two runs from nothing give the same names to the same role assignments."""
+    if not said.startswith("deterministic"):
+        yield f"the runner knows no role assignment name that is {said!r}"
+    found = []
+    for _ in range(2):
+        with ran(vector) as run:
+            paths = [call["path"].lower() for call in run.writes if call["method"] == "PUT"]
+            found.append(sorted(path for path in paths if "/roleassignments/" in path))
+    if found[0] != found[1] or not found[0]:
+        yield f"role assignments have other names in a second run: {found}"
+
+
+def foreign_account(run: Run, said: str) -> Iterator[str]:
+    """Every storage account that was deleted carried the tag of this name."""
+    if "owned tag" not in said:
+        yield f"the runner knows no storage account that is {said!r}"
+    for call in run.writes:
+        if call["method"] != "DELETE" or "/storageaccounts/" not in call["path"].lower():
+            continue
+        there = run.before.resources.get(call["path"].lower()) or {}
+        if not run.before.owned.items() <= (there.get("tags") or {}).items():
+            yield f"deleted without the tag: {call['path']}"
 
 
 def credentials(vector: Json, inputs: Json, expected: Json, better: Json) -> Iterator[str]:
@@ -87,7 +115,9 @@ _FLAGS = {
 
 
 def retries(inputs: Json, expected: Json) -> Iterator[str]:
-    """Each fault for ever: how often it is met, and how long we wait between."""
+    """Each fault for ever: how often it is met, how long we wait between, and how it ends."""
+    if expected["then"] != "exit 1":
+        yield f"the runner knows no end {expected['then']!r}"
     for code in inputs["always"]:
         want = expected["attempts"][code]
         what, status = _PASSING.get(code, ("roleDefinitions", 0))
@@ -109,7 +139,7 @@ def retries(inputs: Json, expected: Json) -> Iterator[str]:
                 and one["path"].rpartition(f"/{what}")[1]
                 and ("fault" in one or not status)
             ]
-            if len(tried) != want or set(run.slept) - {expected["delay_seconds"]} or not run.exit:
+            if len(tried) != want or set(run.slept) - {expected["delay_seconds"]} or run.exit != 1:
                 yield f"{code}: {len(tried)} attempts, want {want}; waits {run.slept[:3]}; exit {run.exit}"
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from vestibule import errors
-from vestibule.apps.operator.standalone import desired, status
-from vestibule.core.kinds import brokering
-from vestibule.core.kinds.credentials import TOKEN_FILE, CredentialsRequest
+from vestibule.api import credentials_secret
+from vestibule.api.conditions import Condition
+from vestibule.api.credentialsrequest import TOKEN_FILE, CredentialsRequest
+from vestibule.operator.controllers.webhook import desired, status
 
 Json = dict[str, Any]
 KEY = "azure_tenant_id"
@@ -76,27 +78,37 @@ def _conditions(case: Json) -> list[str]:
     elif case.get("progressing"):
         deployment["status"]["updatedReplicas"] = 1  # type: ignore[index]
     seconds = float(case.get("reconcile_error_for_seconds", 0))
-    problems = (status.Problem("Unavailable", "x"),) if seconds else ()
+    problems = (status.InstallProblem("Unavailable", "x"),) if seconds else ()
     unproven = "" if case.get("availableReplicas", 2) else "nobody answers"
-    seen = status.Seen(deployment, problems, seconds, unproven=unproven)
-    told = status.worth_telling(status.conditions(seen))
+    seen = status.InstallObservation(deployment, problems, seconds, unproven=unproven)
+    told = unusual(status.conditions(seen))
     listed = [f"{one.type}={one.status}/{one.reason}" for one in told]
     if seconds:
         return [text for text in listed if text.startswith("Degraded")]
     return [text for text in listed if text.startswith(("Available", "Progressing"))][:1]
 
 
+def unusual(conditions: Sequence[Condition]) -> list[Condition]:
+    """Those that an administrator should look at."""
+    usual = {"Available": "True", "Progressing": "False", "Degraded": "False"}
+    return [one for one in conditions if usual.get(one.type, one.status) != one.status]
+
+
 def _brokered(case: Json, said: str) -> list[str]:
     request = CredentialsRequest("cr", "ns", "secret", ("sa",), TOKEN_FILE, case["spec"])
-    made = brokering.broker(
+    made = credentials_secret.broker(
         request, "azure", mode=case["mode"], issuer=case["issuer"], exists="already" in said
     )
     if said.startswith("no secret"):
-        return [] if made == brokering.Brokered() else [f"{case}: got {made}"]
+        return [] if made == credentials_secret.BrokeredSecret() else [f"{case}: got {made}"]
     if said.startswith("secret with"):
         keys = [part.strip() for part in said.removeprefix("secret with").split(",")]
         found = [*(made.secret or {}).get("stringData", {})]
         return [] if found == keys else [f"{case}: keys are {found}"]
     missing = ("azureTenantID", "azureRegion", "azureSubscriptionID")
-    wanted = (brokering.FAILURE, *missing) if said.startswith(brokering.FAILURE) else ("invalid",)
+    wanted = (
+        (credentials_secret.FAILURE, *missing)
+        if said.startswith(credentials_secret.FAILURE)
+        else ("invalid",)
+    )
     return [f"{case}: {word!r} is not in {made.failure!r}" for word in wanted if word not in made.failure]

@@ -14,9 +14,9 @@ from unittest import mock
 
 from tests.azure.simulator import Simulated
 from tests.vectors.ccoctl_world import Before, flag, requests
-from vestibule.apps.simulate.azure.faults import Fault
-from vestibule.apps.simulate.azure.state import Settings
 from vestibule.cli import main
+from vestibule_simulators.azure.faults import FaultRule
+from vestibule_simulators.azure.state import SimulatorSettings
 
 Json = dict[str, Any]
 _SWITCHES = (True, "true")
@@ -90,7 +90,7 @@ def ran(vector: Json, before: Before | None = None, *extra: str, **flags: Any) -
 
 
 def _simulated(vector: Json, world: Before, folder: Path) -> Simulated:
-    settings = Settings(
+    settings = SimulatorSettings(
         subscription=world.subscription,
         tenant=world.tenant,
         client_id="eeeeeeee-0000-4000-8000-000000000005",
@@ -103,12 +103,14 @@ def _simulated(vector: Json, world: Before, folder: Path) -> Simulated:
     made.faults = [
         _fault(one) for one in [*(inputs.get("faults") or ()), *filter(None, [inputs.get("fault")])]
     ]
+    if "create_reply" in inputs:
+        made.faults.append(_fault({"on": "PUT roleAssignments", **inputs["create_reply"]}))
     return made
 
 
 class _Loaded(Simulated):
     content: Json
-    faults: list[Fault]
+    faults: list[FaultRule]
 
     def __enter__(self) -> Simulated:
         made = super().__enter__()
@@ -117,10 +119,10 @@ class _Loaded(Simulated):
         return made
 
 
-def _fault(given: Json) -> Fault:
+def _fault(given: Json) -> FaultRule:
     method, _, what = str(given["on"]).partition(" ")
     pattern = what if what.startswith("/") else f"*/{what}/*"
-    return Fault(
+    return FaultRule(
         on=f"{method} {pattern}",
         times=int(given.get("times", 0)),
         status=int(given["status"]),
@@ -134,6 +136,8 @@ def _files(vector: Json, folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_text(content)
+    for name in inputs.get("existing_dirs") or ():
+        (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
     directory = flag(vector, "--credentials-requests-dir")
     if directory:
         (folder / directory).mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from vestibule.apps.provision.azure import names
-from vestibule.apps.simulate.azure import builtin, state
+from vestibule.provision.azure import names
+from vestibule_simulators.azure import builtin_roles, state
 
 Json = dict[str, Any]
 CONSTANTS = {
@@ -133,7 +133,7 @@ class Before:
             if f"role {inner['roleName']}" in self._made:
                 return
         if inner.get("roleName") and any(
-            _title(body) == inner["roleName"] for body in builtin.resources().values()
+            _title(body) == inner["roleName"] for body in builtin_roles.resources().values()
         ):
             return
         identifier = str(one.get("id") or "")
@@ -271,7 +271,7 @@ spec:
 
 
 def _builtin(root: str, title: str) -> str:
-    for body in builtin.resources().values():
+    for body in builtin_roles.resources().values():
         if _title(body) == title:
             return f"{root}{body['id']}"
     raise ValueError(f"the simulator has no role {title!r}")

@@ -6,20 +6,59 @@ import copy
 from typing import Any
 
 from tests.vectors import case
-from vestibule.core.kinds import config, upstream
+from tests.vectors.formats import ANY, PROSE, Each, Format
+from vestibule.admission import pointer
+from vestibule.api.settings import schema
+from vestibule.compat import cwii_flags
 
 Json = dict[str, Any]
+_CONFIG: Format = {flag.name: ANY for flag in cwii_flags.CWII} | {"mode": ANY, "settings": ANY}
+_FORMAT: Format = {
+    "name": ANY,
+    "note": PROSE,
+    "verified": PROSE,
+    "config": _CONFIG,
+    "namespace": ANY,
+    "serviceAccount": ANY,
+    "owners": ANY,
+    "pod": ANY,
+    "dryRun": ANY,
+    "faults": ANY,
+    "expect": {
+        "allowed": ANY,
+        "outcome": ANY,
+        "status": ANY,
+        "patchOps": ANY,
+        "volumesAdded": ANY,
+        "initContainersAdded": ANY,
+        "containers": Each({"volumeMountsAdded": ANY, "envAdded": ANY}),
+        "annotationsAdded": ANY,
+        "mutatedPod": ANY,
+        "configMapsApplied": ANY,
+        "injectionsCounted": ANY,
+        "warnings": ANY,
+        "message": ANY,
+        "apiReads": PROSE,  # the upstream webhook's reads; ours are cached
+        "logReason": PROSE,
+    },
+}
 
 
-def settings(flags: Json) -> config.Settings:
+def format_of(vector: Json) -> Format:
+    """The keys of a case."""
+    del vector
+    return _FORMAT
+
+
+def settings(flags: Json) -> schema.Settings:
     """Settings from the flags of a case; ``mode`` is ours and strict where a case does not say."""
     given = {name: _text(value) for name, value in flags.items() if name not in ("mode", "settings")}
-    known = {flag.name for flag in upstream.CWII}
+    known = {flag.name for flag in cwii_flags.CWII}
     unknown = set(given) - known
     if unknown:
         raise AssertionError(f"case sets unknown flags {sorted(unknown)}")
-    data = upstream.merged({"mode": flags.get("mode", "strict")}, upstream.overrides(given, {}))
-    return config.parse(upstream.merged(data, flags.get("settings", {})), "vector")
+    data = cwii_flags.merged({"mode": flags.get("mode", "strict")}, cwii_flags.overrides(given, {}))
+    return schema.parse(cwii_flags.merged(data, flags.get("settings", {})), "vector")
 
 
 def _text(value: Any) -> str:
@@ -52,6 +91,11 @@ def check(vector: Json) -> list[str]:
         same("warnings", answer.response.get("warnings", []), expect["warnings"])
     if "message" in expect:
         same("message", answer.response.get("status", {}).get("message"), expect["message"])
+    if "injectionsCounted" in expect and answer.verdict.outcome == "inject":  # a refusal injects nothing
+        same("injectionsCounted", list(answer.verdict.providers), expect["injectionsCounted"])
+    if answer.response["allowed"]:
+        for key, found in _added(pod, answer).items():
+            same(key, found, expect.get(key, found))
     same("configMapsApplied", answer.applied, expect.get("configMapsApplied", []))
     if answer.response["allowed"]:
         problems += _second_pass(answer.pod, cluster, wanted)
@@ -59,7 +103,41 @@ def check(vector: Json) -> list[str]:
     return problems
 
 
-def _second_pass(mutated: Json, cluster: Any, wanted: config.Settings) -> list[str]:
+def _added(before: Json, answer: case.Answer) -> Json:
+    """What the patch adds, by part and in the words of a case; an annotation counts when it is written."""
+    after, injected = answer.pod, answer.verdict.outcome == "inject"
+    containers: Json = {}
+    for field in ("containers", "initContainers"):
+        old = {one["name"]: one for one in before["spec"].get(field) or ()}
+        for one in after["spec"].get(field) or ():
+            if one["name"] in old and injected and (field == "containers" or one != old[one["name"]]):
+                containers[one["name"]] = {
+                    f"{part}Added": _new(old[one["name"]].get(part), one.get(part))
+                    for part in ("volumeMounts", "env")
+                }
+    annotations: Json = {}
+    for operation in answer.operations:
+        *parents, last = pointer.tokens(operation["path"])
+        if parents == ["metadata", "annotations"]:
+            annotations[last] = operation["value"]
+        elif [*parents, last] == ["metadata", "annotations"]:
+            annotations |= operation["value"]
+    names = {one["name"] for one in before["spec"].get("initContainers") or ()}
+    return {
+        "volumesAdded": _new(before["spec"].get("volumes"), after["spec"].get("volumes")),
+        "initContainersAdded": [
+            one for one in after["spec"].get("initContainers") or () if one["name"] not in names
+        ],
+        "containers": containers,
+        "annotationsAdded": annotations,
+    }
+
+
+def _new(before: list[Json] | None, after: list[Json] | None) -> list[Json]:
+    return [one for one in after or () if one not in (before or ())]
+
+
+def _second_pass(mutated: Json, cluster: Any, wanted: schema.Settings) -> list[str]:
     """Nothing changes a second time; strict may write its marker again, as the original does."""
     again = case.ask(copy.deepcopy(mutated), cluster, wanted, dry_run=True)
     allowed = 1 if wanted.mode == "strict" else 0
@@ -72,7 +150,7 @@ def _second_pass(mutated: Json, cluster: Any, wanted: config.Settings) -> list[s
 
 
 def _offline(
-    vector: Json, objects: list[Json | None], wanted: config.Settings, answer: case.Answer
+    vector: Json, objects: list[Json | None], wanted: schema.Settings, answer: case.Answer
 ) -> list[str]:
     """The offline path gives the same pod; a case with a fault has no offline counterpart."""
     if vector.get("faults"):

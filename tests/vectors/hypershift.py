@@ -13,28 +13,52 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.vectors import hypershift_attach as attach
+from tests.vectors import hypershift_format
 from tests.vectors import hypershift_pki as pki
 from tests.vectors import hypershift_rules as rules
+from tests.vectors.formats import Format
 from tests.vectors.hypershift_given import IMAGES, NOW, deployment, differences, given, subset
 from vestibule import errors
-from vestibule.apps.operator.hosted import certificates, parity, sidecar, webhooks
+from vestibule.operator.controllers.hosted import (
+    certificates,
+    hypershift_objects,
+    hypershift_webhooks,
+    sidecar,
+)
 
 Json = dict[str, Any]
 Check = Callable[[Json, Json], Iterator[str]]
+
+
+def format_of(vector: Json) -> Format:
+    """The keys of a case, by what it is about."""
+    found = _kind(vector)
+    return hypershift_format.format_of(found[0] if found else "")
 
 
 def check(vector: Json) -> list[str]:
     """Everything in which we differ from the case."""
     vector = copy.deepcopy(vector)
     inputs, want = vector["input"], vector["expect"]
-    for signs, checked in _CHECKS:
-        if all(sign in inputs or f"expect.{sign}" in _keys(want) for sign in signs):
-            return list(checked(inputs, want))
-    return [f"the runner knows no such case: {sorted(inputs)} wants {sorted(want)}"]
+    found = _kind(vector)
+    if found is None:
+        return [f"the runner knows no such case: {sorted(inputs)} wants {sorted(want)}"]
+    problems = list(found[1](inputs, want))
+    if vector["compare"] not in hypershift_format.COMPARE:
+        problems.append(f"the runner does not compare {vector['compare']!r}")
+    if vector["profile"] not in hypershift_format.PROFILES:
+        problems.append(f"the runner knows no profile {vector['profile']!r}")
+    return problems
 
 
-def _keys(want: Json) -> set[str]:
-    return {f"expect.{key}" for key in want}
+def _kind(vector: Json) -> tuple[str, Check] | None:
+    """The check of a case, with its name."""
+    inputs, want = vector.get("input") or {}, vector.get("expect") or {}
+    for name, signs, checked in _CHECKS:
+        if all(sign in inputs or sign in want for sign in signs):
+            return name, checked
+    cases = inputs.get("cases") or [{}]
+    return next(((name, checked) for name, sign, checked in _LISTS if sign in cases[0]), None)
 
 
 # ── the sidecar ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -43,17 +67,14 @@ def _keys(want: Json) -> set[str]:
 def _sidecar(inputs: Json, want: Json) -> Iterator[str]:
     hosted, images = inputs["hostedControlPlane"], inputs.get("payloadImages") or IMAGES
     before = deployment(hosted)
-    if "error" in want:
-        yield from _refused(hosted, want, before, images)
-        return
     made = sidecar.added(before, hosted, images)
-    webhook = webhooks.of(hosted)
+    webhook = hypershift_webhooks.of(hosted)
     assert webhook is not None
     for key, wanted in want.items():
         if key == "deployment":
             yield from _deployment(made, wanted)
         elif key == "kubeconfigServer":
-            found = parity.server(webhook, hosted)
+            found = hypershift_objects.server(webhook, hosted)
             if found != wanted:
                 yield f"kubeconfigServer: got {found}"
         elif key == "flagsInOrder":
@@ -69,7 +90,9 @@ def _sidecar(inputs: Json, want: Json) -> Iterator[str]:
         yield "a second pass changes the Deployment"
 
 
-def _refused(hosted: Json, want: Json, before: Json, images: Json) -> Iterator[str]:
+def _refused(inputs: Json, want: Json) -> Iterator[str]:
+    hosted, images = inputs["hostedControlPlane"], inputs.get("payloadImages") or IMAGES
+    before = deployment(hosted)
     untouched = copy.deepcopy(before)
     try:
         sidecar.added(before, hosted, images)
@@ -80,7 +103,7 @@ def _refused(hosted: Json, want: Json, before: Json, images: Json) -> Iterator[s
     if want.get("deploymentUnchanged") and before != untouched:
         yield "the Deployment changed"
     try:
-        parity.whole(given(hosted, images), NOW)
+        hypershift_objects.all_objects(given(hosted, images), NOW)
         yield "something would be written"
     except errors.InvalidInput:
         pass
@@ -100,7 +123,9 @@ def _deployment(made: Json, want: Json) -> Iterator[str]:
             for one in wanted:
                 yield from differences(f"volume {one['name']}", there.get(one["name"], {}), one)
         elif key == "containerPortsDeclared":
-            added = [one for one in pod["containers"] if one["name"] in {w.name for w in webhooks.ALL}]
+            added = [
+                one for one in pod["containers"] if one["name"] in {w.name for w in hypershift_webhooks.ALL}
+            ]
             ports = [port for one in added for port in one.get("ports", [])]
             if ports != wanted:
                 yield f"ports: got {ports}"
@@ -157,7 +182,7 @@ def _others(inputs: Json, want: Json) -> Iterator[str]:
     absent = want["forEach"]
     for hosted in inputs["hostedControlPlanes"]:
         place = hosted["spec"]["platform"]["type"]
-        whole = parity.whole(given(hosted), NOW)
+        whole = hypershift_objects.all_objects(given(hosted), NOW)
         pod = whole.deployment["spec"]["template"]["spec"]
         there = {
             "containersAbsent": [one["name"] for one in pod["containers"]],
@@ -175,7 +200,9 @@ def _others(inputs: Json, want: Json) -> Iterator[str]:
 
 def _guest(inputs: Json, want: Json) -> Iterator[str]:
     """The guest's objects."""
-    whole = parity.whole(given(inputs["hostedControlPlane"], bundle=inputs["rootCABundle"]), NOW)
+    whole = hypershift_objects.all_objects(
+        given(inputs["hostedControlPlane"], bundle=inputs["rootCABundle"]), NOW
+    )
     there = {one["kind"]: one for one in whole.guest}
     for key, wanted in want.items():
         if key == "guestObjects":
@@ -195,29 +222,34 @@ def _ca_hash(inputs: Json, want: Json) -> Iterator[str]:
         yield f"annotation: got {found}"
 
 
-_CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
-    (("hostedControlPlanes", "forEach"), _others),
-    (("hostedControlPlane", "rootCASecret"), pki.serving),
-    (("hostedControlPlane", "clientCertificate"), pki.kubeconfig),
-    (("hostedControlPlane", "guestObjects"), _guest),
-    (("hostedControlPlane", "managementObjects"), attach.separate),
-    (("hostedControlPlane", "liveKubeApiserverContainers"), attach.built_in),
-    (("hostedControlPlane",), _sidecar),
-    (("reissue",), pki.renewal),
-    (("leaf", "caSecret"), pki.new_authority),
-    (("mountedSecrets",), rules.config_hash),
-    (("caSecret",), _ca_hash),
-    (("imageReferences",), rules.payload),
-    (("urls", "services"), rules.urls),
-    (("predicate",), rules.withdrawn),
-    (("live", "rule"), rules.foreign),
-    (("values", "now"), rules.paused),
-    (("clouds",), rules.clouds),
-    (("tls-min-version",), rules.spellings),
-    (("tenantControlPlane",), attach.kamaji),
-    (("providers",), attach.providers),
-    (("serviceAccount", "cases"), attach.end_to_end),
-    (("delete", "cases"), rules.teardown),
-    (("cases",), rules.cases),
+_CHECKS: tuple[tuple[str, tuple[str, ...], Check], ...] = (
+    ("others", ("hostedControlPlanes", "forEach"), _others),
+    ("serving", ("hostedControlPlane", "rootCASecret"), pki.serving),
+    ("kubeconfig", ("hostedControlPlane", "clientCertificate"), pki.kubeconfig),
+    ("guest", ("hostedControlPlane", "guestObjects"), _guest),
+    ("separate", ("hostedControlPlane", "managementObjects"), attach.separate),
+    ("built_in", ("hostedControlPlane", "liveKubeApiserverContainers"), attach.built_in),
+    ("refused", ("hostedControlPlane", "error"), _refused),
+    ("sidecar", ("hostedControlPlane",), _sidecar),
+    ("renewal", ("reissue",), pki.renewal),
+    ("new_authority", ("leaf", "caSecret"), pki.new_authority),
+    ("config_hash", ("mountedSecrets",), rules.config_hash),
+    ("ca_hash", ("caSecret",), _ca_hash),
+    ("payload", ("imageReferences",), rules.payload),
+    ("urls", ("urls", "services"), rules.urls),
+    ("withdrawn", ("predicate",), rules.withdrawn),
+    ("foreign", ("live", "rule"), rules.foreign),
+    ("paused", ("values", "now"), rules.paused),
+    ("clouds", ("clouds",), rules.clouds),
+    ("spellings", ("tls-min-version",), rules.spellings),
+    ("kamaji", ("tenantControlPlane",), attach.kamaji),
+    ("providers", ("providers",), attach.providers),
+    ("end_to_end", ("serviceAccount", "cases"), attach.end_to_end),
+    ("teardown", ("delete", "cases"), rules.teardown),
 )
-"""By what a case gives and wants; the first that fits."""
+"""Name, what a case gives or wants, check; the first that fits."""
+_LISTS: tuple[tuple[str, str, Check], ...] = (
+    ("drift", "live", rules.drift),
+    ("replicas", "controllerAvailabilityPolicy", rules.replicas),
+)
+"""Cases with nothing but ``cases``: what the first of them holds says what it is about."""

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from vestibule.apps.operator.hosted import parity
-from vestibule.apps.operator.hosted.payload import Release
+from vestibule.operator.controllers.hosted import hypershift_objects
+from vestibule.operator.controllers.hosted.release_image import ReleasePayload
 
 Json = dict[str, Any]
 NOW = datetime.datetime(2026, 8, 22, 12, 0, tzinfo=datetime.UTC)
@@ -108,13 +108,13 @@ def given(
     images: Json | None = None,
     bundle: str = "ROOT-CA-BUNDLE",
     kept: dict[str, Json] | None = None,
-) -> parity.Given:
+) -> hypershift_objects.HypershiftInputs:
     """A control plane with everything that its owner has."""
     namespace = hosted["metadata"]["namespace"]
-    return parity.Given(
+    return hypershift_objects.HypershiftInputs(
         hosted,
         deployment(hosted),
-        Release("4.22.1", IMAGES if images is None else images),
+        ReleasePayload("4.22.1", IMAGES if images is None else images),
         {**secrets(namespace), **(kept or {})},
         bundle,
     )

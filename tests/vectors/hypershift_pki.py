@@ -16,10 +16,15 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tests.vectors.hypershift_given import HOSTED, NOW, authority, encoded, given, subset
-from vestibule.apps.operator.hosted import certificates, parity, trust, webhooks
-from vestibule.core.pki import authority as authorities
-from vestibule.core.pki import profile
-from vestibule.core.pki.leaf import Pair
+from vestibule.operator.controllers.hosted import (
+    ca_rollover,
+    certificates,
+    hypershift_objects,
+    hypershift_webhooks,
+)
+from vestibule.pki import certificate_authority as authorities
+from vestibule.pki import profile
+from vestibule.pki.leaf import CertificatePair
 
 Json = dict[str, Any]
 _USAGES = {ExtendedKeyUsageOID.CLIENT_AUTH: "clientAuth", ExtendedKeyUsageOID.SERVER_AUTH: "serverAuth"}
@@ -36,18 +41,22 @@ def text(secret: Json, key: str) -> str:
 
 def serving(inputs: Json, want: Json) -> Iterator[str]:
     """The Secret with the serving certificate."""
-    hosted = inputs["hostedControlPlane"]
-    whole = parity.whole(given(hosted), NOW)
+    hosted, signer = inputs["hostedControlPlane"], inputs["rootCASecret"]
+    there = given(hosted).secrets[signer["name"]]
+    yield from subset("rootCASecret", sorted(there["data"]), sorted(signer["keys"]))
+    whole = hypershift_objects.all_objects(given(hosted), NOW)
     secret = whole.secrets[0]
+    if not authorities.signed_by(text(secret, "tls.crt"), text(there, "ca.crt")):
+        yield f"{signer['name']} did not sign the certificate"
     for key, wanted in want.items():
         if key == "secret":
             yield from _secret(secret, wanted)
         elif key == "certificate":
             yield from _certificate(text(secret, "tls.crt"), wanted, text(secret, "tls.key"))
-        elif key == "secondReconcile" and wanted == {"certificateUnchanged": True}:
+        elif key == "secondReconcile":
             kept = {one["metadata"]["name"]: one for one in whole.secrets}
-            again = parity.whole(given(hosted, kept=kept), NOW + _DAY)
-            if again.secrets != whole.secrets:
+            again = hypershift_objects.all_objects(given(hosted, kept=kept), NOW + _DAY)
+            if (again.secrets == whole.secrets) is not wanted["certificateUnchanged"]:
                 yield "a second pass changes a Secret"
         else:
             yield f"the case wants {key}, which the runner does not know"
@@ -55,8 +64,16 @@ def serving(inputs: Json, want: Json) -> Iterator[str]:
 
 def kubeconfig(inputs: Json, want: Json) -> Iterator[str]:
     """The Secret with the kubeconfig."""
-    whole = parity.whole(given(inputs["hostedControlPlane"]), NOW)
+    whole = hypershift_objects.all_objects(given(inputs["hostedControlPlane"]), NOW)
     secret = whole.secrets[1]
+    if "signerSecret" in inputs:
+        signer = text(authority(*_SIGNERS[f"{inputs['signerSecret']} ca.crt"]), "ca.crt")
+        if not authorities.signed_by(text(secret, "tls.crt"), signer):
+            yield f"{inputs['signerSecret']} did not sign the client certificate"
+    if "trust" in inputs:
+        trusted = encoded(text(authority(*_SIGNERS[inputs["trust"]]), "ca.crt"))
+        entry = yaml.safe_load(text(secret, "kubeconfig"))["clusters"][0]["cluster"]
+        yield from subset("trust", entry.get("certificate-authority-data"), trusted)
     for key, wanted in want.items():
         if key == "secret":
             yield from _secret(secret, wanted)
@@ -195,7 +212,7 @@ def usages(pem: str) -> list[str]:
 def renewal(inputs: Json, want: Json) -> Iterator[str]:
     """Each leaf is really made, as the case describes it, and looked at when so much of its life is left."""
     signer = authority("root-ca", "root-ca")
-    pair = Pair(text(signer, "ca.crt"), text(signer, "ca.key"))
+    pair = CertificatePair(text(signer, "ca.crt"), text(signer, "ca.key"))
     expected = list(want["reissue"])
     if "oursDiffersOn" in want:
         expected[want["oursDiffersOn"]["index"]] = want["oursDiffersOn"]["reissue"]
@@ -209,6 +226,8 @@ def renewal(inputs: Json, want: Json) -> Iterator[str]:
         asked = certificates.serving_profile(chosen)
         if chosen.life != life:
             yield f"case {number}: a life of {chosen.life}"
+        if not env and chosen.renew_below != inputs["renewBelowDays"] * _DAY:
+            yield f"case {number}: renewed below {chosen.renew_below}"
         made, asked = _made(case["other"], pair, asked)
         left = case["remainingDays"]
         end = x509.load_pem_x509_certificate(made.certificate.encode()).not_valid_after_utc if left else NOW
@@ -217,7 +236,9 @@ def renewal(inputs: Json, want: Json) -> Iterator[str]:
             yield f"case {number} ({case['other']}, {left} days left): reissue is {bool(why)}: {why}"
 
 
-def _made(other: str, signer: Pair, asked: profile.Profile) -> tuple[Pair, profile.Profile]:
+def _made(
+    other: str, signer: CertificatePair, asked: profile.LeafProfile
+) -> tuple[CertificatePair, profile.LeafProfile]:
     """A leaf with the flaw that a case names, and the profile it is held against."""
     if other == "all fields match":
         return profile.issue(signer, asked, NOW), asked
@@ -229,9 +250,9 @@ def _made(other: str, signer: Pair, asked: profile.Profile) -> tuple[Pair, profi
         return profile.issue(signer, asked._replace(usages=("serverAuth",)), NOW), asked
     if other == "key does not match certificate":
         one, two = (profile.issue(signer, asked, NOW) for _ in range(2))
-        return Pair(one.certificate, two.key), asked
+        return CertificatePair(one.certificate, two.key), asked
     if other == "tls.crt empty":
-        return Pair("", ""), asked
+        return CertificatePair("", ""), asked
     if other.startswith("configured validity was changed to 30 days"):
         return profile.issue(signer, asked, NOW), asked._replace(life=30 * _DAY)
     raise ValueError(f"no such flaw is known: {other}")
@@ -241,7 +262,9 @@ def new_authority(inputs: Json, want: Json) -> Iterator[str]:
     """The authority is replaced while the leaf is otherwise good."""
     hosted_ca, fresh_ca = authority("root-ca", "root-ca"), authority("root-ca", "root-ca:new")
     old, new = text(hosted_ca, "ca.crt"), text(fresh_ca, "ca.crt")
-    webhook, names = webhooks.AZURE, {old: "old CA", new: "new CA"}
+    webhook, names = hypershift_webhooks.AZURE, {old: "old CA", new: "new CA"}
+    if (inputs["leaf"]["signedBy"], inputs["caSecret"]) != ("old CA", "new CA"):
+        yield f"the runner knows no such CAs: {inputs}"
     first = certificates.serving(webhook, HOSTED, hosted_ca, None, NOW)
     later = NOW + (365 - inputs["leaf"]["remainingDays"]) * _DAY
     second = certificates.serving(webhook, HOSTED, fresh_ca, first.secret, later)
@@ -250,14 +273,16 @@ def new_authority(inputs: Json, want: Json) -> Iterator[str]:
         yield f"leafReissued is not {ours['leafReissued']}: {second.reasons}"
     if not authorities.signed_by(text(second.secret, "tls.crt"), new):
         yield "the new authority did not sign the leaf"
-    observed = trust.Observed([old], new, leaf_is_current=False, endpoints={"a": False, "b": False})
+    observed = ca_rollover.ObservedTrust(
+        [old], new, leaf_is_current=False, endpoints={"a": False, "b": False}
+    )
     order: list[str] = []
     during: list[str] = []
     for _ in range(10):
-        step = trust.following(observed)
+        step = ca_rollover.following(observed)
         if step.step == "none":
             break
-        order.append(trust.WORDS[step.step])
+        order.append(ca_rollover.WORDS[step.step])
         during = [names[one] for one in step.bundle] if step.step != "drop" else during
         observed = observed._replace(
             published=step.bundle,

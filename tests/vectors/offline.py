@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 from tests.vectors import case
-from vestibule.adapters.cluster import yamltext
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.apps.offline import inject
-from vestibule.apps.offline.documents import File
-from vestibule.core.kinds import config
-from vestibule.core.mutation.policy import Policy, compile_policy
+from vestibule.api.settings import schema
+from vestibule.diagnose.offline import inject
+from vestibule.diagnose.offline.manifest_files import ManifestFile
+from vestibule.injection.policy import Policy, compile_policy
+from vestibule.kube.memory_cluster import MemoryCluster
+from vestibule.yamledit import yaml_documents
 
 Json = dict[str, Any]
 
@@ -19,7 +19,7 @@ Json = dict[str, Any]
 def compare(
     pod: Json,
     objects: list[Json],
-    wanted: config.Settings,
+    wanted: schema.Settings,
     answer: case.Answer,
     namespace: str = "team-a",
     policy: Policy | None = None,
@@ -43,8 +43,8 @@ def compare(
     return problems
 
 
-def _file(pod: Json) -> File:
-    documents, problems = yamltext.documents("vector.json", json.dumps(pod, indent=2) + "\n")
+def _file(pod: Json) -> ManifestFile:
+    documents, problems = yaml_documents.documents("vector.json", json.dumps(pod, indent=2) + "\n")
     if problems:
         raise AssertionError(problems)
-    return File("vector.json", tuple(documents))
+    return ManifestFile("vector.json", tuple(documents))

@@ -12,20 +12,70 @@ import json
 from typing import Any
 
 from tests.vectors import case, offline
+from tests.vectors.formats import ANY, PROSE, Format
 from vestibule import errors
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.adapters.cluster.supplements import Supplements
-from vestibule.apps.webhook.handler import Handler
-from vestibule.core.initdata import document, lint, measure
-from vestibule.core.initdata.document import InitdataError
-from vestibule.core.kinds import config, kata, vocabulary
-from vestibule.core.mutation.policy import compile_policy
-from vestibule.core.mutation.sandbox import decision, laying, validation
-from vestibule.core.mutation.sandbox.outcome import Sandbox
-from vestibule.core.mutation.sandbox.world import World
-from vestibule.core.native import sandboxes
+from vestibule.api import annotation_keys, kata
+from vestibule.api.settings import schema
+from vestibule.initdata import document, lint, measure
+from vestibule.initdata.document import InitdataError
+from vestibule.injection.policy import compile_policy
+from vestibule.injection.sandbox import decision, patch, validation
+from vestibule.injection.sandbox.result import SandboxResult
+from vestibule.injection.sandbox.sandbox_policy import SandboxPolicy
+from vestibule.kube.memory_cluster import MemoryCluster
+from vestibule.kube.policy_sources import PolicySources
+from vestibule.manifests import sandbox_webhooks
+from vestibule.operator import drift
+from vestibule.webhook.handler import Handler
 
 Json = dict[str, Any]
+_CASE = {
+    **dict.fromkeys(("name", "kind", "kataConfigs", "oscWebhookConfigs", "namespace", "pod"), ANY),
+    **dict.fromkeys(("why", "basis", "verified", "requires", "upstreamExpect"), PROSE),
+}
+_DENIED: Format = {"allowed": ANY, "denyReason": ANY}
+_ALLOWED = {
+    **dict.fromkeys(("allowed", "changed", "runtimeClassName", "annotations", "labels", "warnings"), ANY),
+    **dict.fromkeys(("containers", "initContainers", "untouched", "absent"), ANY),
+}
+_WEBHOOK = ("failurePolicy", "reinvocationPolicy", "sideEffects", "operations", "resources")
+_EXPECTED: dict[str, Format] = {
+    "validate": {"valid": ANY, "errors": [{"path": ANY, "code": ANY}]},
+    "reconcile": {
+        "mutatingWebhookConfiguration": dict.fromkeys(
+            (*_WEBHOOK, "present", "matchPolicy", "admissionReviewVersions", "caBundle"), ANY
+        ),
+        "action": ANY,
+    },
+    "initdata": dict.fromkeys(
+        (
+            *("valid", "code", "toml", "digestHex", "digestDiffersFrom", "snpHostDataBase64"),
+            *("tdxMrConfigIdBase64", "ccaPersonalizationBase64", "vtpmPcr8Hex", "algorithm", "version"),
+            *("keys", "warnings", "roundTrip"),
+        ),
+        ANY,
+    ),
+}
+
+
+def format_of(vector: Json) -> Format:
+    """The keys of a case, by its kind."""
+    kind, expect = str(vector.get("kind") or ""), vector.get("expect") or {}
+    if kind == "reconcile":
+        return {**_CASE, "existing": {"failurePolicy": ANY, "caBundle": ANY}, "expect": _EXPECTED[kind]}
+    if kind == "initdata":
+        given = dict.fromkeys(("annotation", "toml", "files", "algorithm", "version"), ANY)
+        refused: Format = {"valid": ANY, "code": ANY}
+        return {
+            **_CASE,
+            "input": given,
+            "expect": refused if expect.get("valid") is False else _EXPECTED[kind],
+        }
+    if kind:
+        return {**_CASE, "expect": _EXPECTED.get(kind, {})}
+    allowed = {**_ALLOWED, **({"asked": ANY} if vector.get("mode") == "better" else {})}
+    more = dict.fromkeys(("mode", "operation", "runtimeProfiles", "runtimeClasses"), ANY)
+    return {**_CASE, **more, "expect": allowed if expect.get("allowed") else _DENIED}
 
 
 def check(vector: Json) -> list[str]:
@@ -43,10 +93,10 @@ def _repeated(value: Any) -> Any:
     return [_repeated(child) for child in value] if isinstance(value, list) else value
 
 
-def world(vector: Json) -> World:
+def kata_policy(vector: Json) -> SandboxPolicy:
     """The world of a case; profiles stand beside the KataConfigs there."""
     classes = [kata.runtime_class(one) for one in vector.get("runtimeClasses", [])]
-    return World(
+    return SandboxPolicy(
         [kata.kata_config(one) for one in _configs(vector)],
         [kata.rule_set(rules) for rules in vector["oscWebhookConfigs"]],
         classes={one.metadata.name: one for one in classes},
@@ -57,14 +107,14 @@ def world(vector: Json) -> World:
 
 def _admission(vector: Json) -> list[str]:
     expect, pod = vector["expect"], vector["pod"]
-    found = world(vector)
+    found = kata_policy(vector)
     namespace = vector["namespace"]["metadata"]
     if vector.get("operation", "CREATE") != "CREATE":
-        return [] if expect["changed"] is False else ["only CREATE is mutated"]
+        return _not_created(vector)
 
-    def decide(one: Json) -> tuple[Sandbox, Json]:
+    def decide(one: Json) -> tuple[SandboxResult, Json]:
         sandbox = decision.decide(one, namespace["name"], namespace.get("labels") or {}, found)
-        return sandbox, laying.applied(one, sandbox)
+        return sandbox, patch.applied(one, sandbox)
 
     sandbox, after = decide(pod)
     problems: list[str] = []
@@ -81,9 +131,9 @@ def _admission(vector: Json) -> list[str]:
     same("runtimeClassName", after["spec"].get("runtimeClassName"), expect["runtimeClassName"])
     annotations = dict(after["metadata"].get("annotations") or {})
     if not found.strict:
-        marked = annotations.pop(vocabulary.SANDBOX, None)
+        marked = annotations.pop(annotation_keys.SANDBOX, None)
         same("mark", marked, found.digest if expect["changed"] else None)
-        kept = annotations.pop(vocabulary.ASKED, None)
+        kept = annotations.pop(annotation_keys.ASKED, None)
         same("asked", None if kept is None else json.loads(kept), expect.get("asked"))
     same("annotations", annotations, expect["annotations"])
     if "labels" in expect:
@@ -100,6 +150,30 @@ def _admission(vector: Json) -> list[str]:
     same("second pass", twice, after)
     same("second pass allowed", again.refusal, None)
     return problems + _processes(vector, after)
+
+
+def _not_created(vector: Json) -> list[str]:
+    """Another operation: no webhook of ours is sent it, and the pod stays as it is."""
+    expect, pod = vector["expect"], vector["pod"]
+    settings = schema.parse({"mode": vector.get("mode", "strict"), "sandbox": {"enabled": True}}, "vector")
+    configuration = sandbox_webhooks.desired(settings, kata_policy(vector)) or {"webhooks": []}
+    sent = {
+        operation
+        for entry in configuration["webhooks"]
+        for rule in entry["rules"]
+        for operation in rule["operations"]
+    }
+    got = {
+        "allowed": True,
+        "changed": vector["operation"] in sent,
+        "runtimeClassName": pod["spec"].get("runtimeClassName"),
+        "annotations": pod["metadata"].get("annotations") or {},
+        "labels": pod["metadata"].get("labels") or {},
+        "warnings": [],
+    }
+    return [
+        f"{key}: got {got.get(key)!r}, want {want!r}" for key, want in expect.items() if got.get(key) != want
+    ]
 
 
 def _processes(vector: Json, after: Json | None) -> list[str]:
@@ -120,10 +194,10 @@ def _processes(vector: Json, after: Json | None) -> list[str]:
         {**vector["namespace"], "apiVersion": "v1", "kind": "Namespace"},
     ]
     cluster = MemoryCluster(objects)
-    settings = config.parse({"mode": vector.get("mode", "strict"), "sandbox": {"enabled": True}}, "vector")
-    supplements = Supplements(cluster)
+    settings = schema.parse({"mode": vector.get("mode", "strict"), "sandbox": {"enabled": True}}, "vector")
+    supplements = PolicySources(cluster)
     asyncio.run(supplements.look(settings))
-    policy = compile_policy(settings, (), supplements.world(settings))
+    policy = compile_policy(settings, (), supplements.kata_policy(settings))
     recorder = case.Recorder()
     handler = Handler(lambda: policy, cluster, cluster, cluster, recorder)
     namespace = vector["namespace"]["metadata"]["name"]
@@ -176,14 +250,19 @@ def _validate(vector: Json) -> list[str]:
 
 def _reconcile(vector: Json) -> list[str]:
     expect = vector["expect"]["mutatingWebhookConfiguration"]
-    wanted = sandboxes.desired(config.parse({"sandbox": {"enabled": True}}, "vector"), world(vector))
+    wanted = sandbox_webhooks.desired(
+        schema.parse({"sandbox": {"enabled": True}}, "vector"), kata_policy(vector)
+    )
+    existing = vector.get("existing")
+    problems = []
+    action = _action(wanted, existing)
+    if vector["expect"].get("action", action) != action:
+        problems.append(f"action: got {action}, want {vector['expect']['action']}")
     if not expect["present"]:
-        return [] if wanted is None else ["a configuration where none is wanted"]
+        return problems if wanted is None else ["a configuration where none is wanted"]
     if wanted is None:
         return ["no configuration"]
-    problems = []
-    existing = vector.get("existing")
-    for entry in sandboxes.merged(wanted, existing.get("caBundle", "") if existing else "")["webhooks"]:
+    for entry in sandbox_webhooks.merged(wanted, (existing or {}).get("caBundle", ""))["webhooks"]:
         rule = entry["rules"][0]
         got = {
             "failurePolicy": entry["failurePolicy"],
@@ -203,6 +282,19 @@ def _reconcile(vector: Json) -> list[str]:
     return problems
 
 
+def _action(wanted: Json | None, existing: Json | None) -> str:
+    """What is done about a configuration that differs from the wanted one in what the case says."""
+    if wanted is None:
+        return "delete" if existing else "none"
+    if not existing:
+        return "create"
+    merged = sandbox_webhooks.merged(wanted, existing.get("caBundle", ""))
+    live = copy.deepcopy(merged)
+    for entry in live["webhooks"]:
+        entry["failurePolicy"] = existing.get("failurePolicy", entry["failurePolicy"])
+    return "update" if drift.first(merged, live) else "none"
+
+
 def _initdata(vector: Json) -> list[str]:
     given, expect = vector["input"], vector["expect"]
     try:
@@ -216,6 +308,8 @@ def _initdata(vector: Json) -> list[str]:
         return [] if expect.get("code") == error.code and not expect["valid"] else [f"{error.code}: {error}"]
     if expect.get("valid") is False:
         return [f"valid, want {expect['code']}"]
+    if found.version != given.get("version", found.version):
+        return [f"version: got {found.version}, want {given['version']}"]
     measured = measure.measured(found)
     got = {
         "valid": True,

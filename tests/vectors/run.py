@@ -12,8 +12,14 @@ from typing import Any
 
 import yaml
 
+from tests.vectors import formats
+
 HERE = Path(__file__).parent
 FAMILIES = ("cwii", "azwi", "aws_gcp", "osc", "ccoctl", "hypershift", "aro")
+
+
+_FILE = {"cases", "vectors", "constants", "about", "schema", "source", "reading", "upstream_api_versions"}
+"""Keys of a file that holds its vectors in an object; the last five are for readers."""
 
 
 def departures(family: str) -> dict[str, str]:
@@ -22,8 +28,21 @@ def departures(family: str) -> dict[str, str]:
     return dict(listed.get(family) or {})
 
 
+def format_of(family: str, vector: dict[str, Any]) -> formats.Format:
+    """The keys that a vector of this shape may have."""
+    found: formats.Format = importlib.import_module(f"tests.vectors.{family}").format_of(vector)
+    return found
+
+
+def unknown_keys(family: str, vector: dict[str, Any]) -> list[str]:
+    """Keys that the runner does not know; no departure excuses them."""
+    return list(formats.unknown(vector, format_of(family, vector)))
+
+
 def problems(family: str, vector: dict[str, Any]) -> list[str]:
     """What is wrong with one vector; an exception is a failure like any other."""
+    if strange := unknown_keys(family, vector):
+        return strange
     module = importlib.import_module(f"tests.vectors.{family}")
     try:
         found: list[str] = module.check(vector)
@@ -38,6 +57,8 @@ def load(path: Path) -> list[dict[str, Any]]:
     data = json.loads(path.read_text())
     constants: dict[str, str] = {}
     if isinstance(data, dict):
+        if strange := sorted(set(data) - _FILE):
+            raise SystemExit(f"{path}: the runner does not know {', '.join(strange)}")
         constants = data.get("constants") or {}
         data = data.get("cases", data.get("vectors"))
     if not isinstance(data, list):
@@ -63,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
             found = problems(family, vector)
             if name in known and not found:
                 found = [f"listed as a departure ({known[name]}) but passes"]
-            elif name in known:
+            elif name in known and not unknown_keys(family, vector):
                 found = []
             passed, failed = (passed, failed + 1) if found else (passed + 1, failed)
             if found:

@@ -18,6 +18,8 @@ CASES = [
 
 @pytest.mark.parametrize(("family", "vector"), CASES)
 def test_vector(family: str, vector: dict[str, Any]) -> None:
+    assert run.unknown_keys(family, vector) == []
+
     found = run.problems(family, vector)
 
     assert bool(found) == (vector["name"] in run.departures(family)), "\n".join(found)

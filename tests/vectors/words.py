@@ -6,17 +6,34 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.vectors import case
+from tests.vectors.formats import ANY, Each, Format
 
 Json = dict[str, Any]
 FIELDS = ("containers", "initContainers")
+FORMAT: Mapping[str, Format] = {
+    "volumes_added": ANY,
+    "volumes_replaced": ANY,
+    "injected_containers": ANY,
+    "containers": Each(
+        {"env_appended": ANY, "mounts_appended": ANY, "mounts_replaced": ANY, "untouched": ANY}
+    ),
+    "containers_order": ANY,
+    "initContainers_order": ANY,
+    "annotations_added": ANY,
+    "labels_added": ANY,
+    "warnings_contain": ANY,
+    "message_contains": ANY,
+}
+"""The keys that ``compare`` knows."""
 
 
 def compare(answer: case.Answer, expect: Json, before: Json) -> list[str]:
     """Everything in which the answer differs from what the words say.
 
-    ``volumes_added``, and under ``containers`` by name ``env_appended``, ``mounts_appended`` or
-    ``untouched``; ``containers_order`` and ``initContainers_order``; ``annotations_added`` and
-    ``labels_added``; ``warnings_contain``, one text for every warning, and ``message_contains``.
+    ``volumes_added``, ``volumes_replaced``, ``injected_containers``, and under ``containers`` by name
+    ``env_appended``, ``mounts_appended``, ``mounts_replaced`` or ``untouched``; ``containers_order`` and
+    ``initContainers_order``; ``annotations_added`` and ``labels_added``; ``warnings_contain``, one text for
+    every warning, and ``message_contains``.
     """
     problems: list[str] = []
 
@@ -25,6 +42,17 @@ def compare(answer: case.Answer, expect: Json, before: Json) -> list[str]:
             problems.append(f"{what}: got {got!r}, want {want!r}")
 
     after = answer.pod
+    if "volumes_replaced" in expect:
+        old_volumes = {one["name"]: one for one in before["spec"].get("volumes", [])}
+        replaced = [
+            one
+            for one in after["spec"].get("volumes", [])
+            if one["name"] in old_volumes and one != old_volumes[one["name"]]
+        ]
+        same("volumes_replaced", replaced, expect["volumes_replaced"])
+    for name, wanted in expect.get("injected_containers", {}).items():
+        same(f"injected container {name}", _container(after, name), wanted)
+        same(f"{name} before", _container(before, name), None)
     if "volumes_added" in expect:
         there = {one["name"] for one in before["spec"].get("volumes", [])}
         added = [one for one in after["spec"].get("volumes", []) if one["name"] not in there]
@@ -39,8 +67,18 @@ def compare(answer: case.Answer, expect: Json, before: Json) -> list[str]:
                 got = (new or {}).get(field, [])
                 at = len(got) - len(wanted[word])
                 same(f"{name}: {word}", got[max(at, 0) :], wanted[word])
-                if old is not None:  # else it is a container of ours, which has some of its own
+                if old is not None and not (field == "volumeMounts" and "mounts_replaced" in wanted):
+                    # else it is a container of ours, which has some of its own
                     same(f"{name}: {field} that were there", got[: max(at, 0)], old.get(field, []))
+        if "mounts_replaced" in wanted:
+            pairs = zip(
+                (old or {}).get("volumeMounts", []), (new or {}).get("volumeMounts", []), strict=False
+            )
+            same(
+                f"{name}: mounts_replaced",
+                [two for one, two in pairs if one != two],
+                wanted["mounts_replaced"],
+            )
     for field in FIELDS:
         if f"{field}_order" in expect:
             names = [one["name"] for one in after["spec"].get(field, [])]

@@ -68,7 +68,7 @@
 {{- toJson $context -}}
 {{- end -}}
 
-{{- /* An object of core/native by its name there; nothing where there is none. */ -}}
+{{- /* An object of manifests by its name there; nothing where there is none. */ -}}
 {{- define "vestibule.native" -}}
 {{- include (printf "vestibule.native.%s" .called) .context -}}
 {{- end -}}
@@ -90,7 +90,7 @@
 {{ toYaml .object }}
 {{- end -}}
 
-{{- /* An object of core/native as it is. */ -}}
+{{- /* An object of manifests as it is. */ -}}
 {{- define "vestibule.asis" -}}
 {{- $text := include "vestibule.native" . -}}
 {{- if trim $text -}}
@@ -98,7 +98,7 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* Which namespaces and pods the API server sends: what core/native/admission says for these settings, and what
+{{- /* Which namespaces and pods the API server sends: what manifests/webhook_configurations says for these settings, and what
 the values add. The release's namespace, kube-system and kube-node-lease are always out. */ -}}
 {{- define "vestibule.namespaceSelector" -}}
 {{- $out := list "kube-system" "kube-node-lease" .namespace -}}
@@ -132,7 +132,7 @@ the values add. The release's namespace, kube-system and kube-node-lease are alw
 {{- toJson $selector -}}
 {{- end -}}
 
-{{- /* Conditions after the one of core/native, which leaves out mirror pods. */ -}}
+{{- /* Conditions after the one of manifests, which leaves out mirror pods. */ -}}
 {{- define "vestibule.matchConditions" -}}
 {{- $conditions := list -}}
 {{- $globs := list -}}
@@ -180,7 +180,7 @@ the values add. The release's namespace, kube-system and kube-node-lease are alw
 {{- toJson $found -}}
 {{- end -}}
 
-{{- /* A value as CEL writes it; see literal in core/native/issuing. */ -}}
+{{- /* A value as CEL writes it; see literal in manifests/certificates_workload. */ -}}
 {{- define "vestibule.cel" -}}
 {{- if kindIs "map" . -}}
 {{- $parts := list -}}
@@ -199,7 +199,7 @@ the values add. The release's namespace, kube-system and kube-node-lease are alw
 {{- end -}}
 {{- end -}}
 
-{{- /* CEL that holds for an object with these webhooks, whatever their caBundle; see equal in core/native/issuing. */ -}}
+{{- /* CEL that holds for an object with these webhooks, whatever their caBundle; see equal in manifests/certificates_workload. */ -}}
 {{- define "vestibule.equal" -}}
 {{- $object := . -}}
 {{- $mutating := eq $object.kind "MutatingWebhookConfiguration" -}}

@@ -1,4 +1,4 @@
-{{- /* Made by scripts/chart.py from src/vestibule/core/native; change the code there. */ -}}
+{{- /* Made by scripts/chart.py from src/vestibule/manifests; change the code there. */ -}}
 
 {{- define "vestibule.native.webhook.serviceaccount" -}}
 apiVersion: v1
@@ -2385,6 +2385,7 @@ subjects:
   "podLimits": {
     "containerKeys": 32,
     "containers": 200,
+    "identityValues": 100,
     "listNames": 50,
     "patchBytes": 1000000,
     "unknownKeys": 3,

@@ -1,1 +1,1 @@
-"""The door: parses flags, prints, exits. An app is imported inside its command, never at the top."""
+"""Commands: parse flags, print, exit. What a command runs is imported inside it, never at the top."""

@@ -12,7 +12,7 @@ from vestibule import errors
 from vestibule.cli import main, options, printer
 
 if TYPE_CHECKING:
-    from vestibule.apps.aro.reading import Read
+    from vestibule.diagnose.aro_manifests import AroManifests
 
 _EPILOG = """\b
 From nothing to a cluster:
@@ -33,7 +33,7 @@ Exit codes: 0 all is well, 2 the input cannot be read, 3 a rule is broken.
 
 @click.group(epilog=_EPILOG)
 def command() -> None:
-    """Check, plan and draw ARO HCP clusters before anything is created; nobody in Azure is asked."""
+    """Validate, plan and draw ARO HCP clusters before anything is created; no call to Azure is made."""
 
 
 def _manifests(function: Any) -> Any:
@@ -48,44 +48,67 @@ def _manifests(function: Any) -> Any:
     namespace = click.option(
         "-n", "--namespace", default="default", show_default=True, help="For objects that name none."
     )
-    return files(namespace(function))
+    kinds = click.option(
+        "--aro-kind",
+        "kinds",
+        multiple=True,
+        metavar="GROUP/KIND/PLURAL",
+        help="A kind that the operator allows to be embedded besides those that clusters are made of, as its "
+        "own --aro-kind; can be given several times.",
+    )
+    return files(namespace(kinds(function)))
 
 
-def _read(files: tuple[str, ...], namespace: str) -> Read:
-    from vestibule.apps.aro import reading
+_operator_namespace = click.option(
+    "--operator-namespace",
+    "operator",
+    default="vestibule-system",
+    show_default=True,
+    help="Namespace of the operator: an AzureClusterIdentity there may use the operator's own account and "
+    "files.",
+)
 
-    return reading.read(files, sys.stdin.buffer, namespace)
+
+def _read(files: tuple[str, ...], namespace: str, kinds: tuple[str, ...]) -> AroManifests:
+    from vestibule.api import aso
+    from vestibule.diagnose import aro_manifests
+
+    permitted = aso.permitted(kinds, "--aro-kind")
+    return aro_manifests.read(files, sys.stdin.buffer, namespace, permitted)
 
 
-def _read_usable(files: tuple[str, ...], namespace: str) -> Read:
-    """The same, and what is not shown because it may not be embedded is told."""
-    from vestibule.core.aro import embedded, family
+def _read_cluster(files: tuple[str, ...], namespace: str, kinds: tuple[str, ...]) -> AroManifests:
+    """The same for what can be planned and drawn."""
+    from vestibule.diagnose import aro_manifests
 
-    found = _read(files, namespace)
-    for obj in found.objects:
-        for one in embedded.refused(obj) if obj.get("kind") in family.ARO else ():
-            click.secho(f"not shown: {obj['kind']} {obj['metadata']['name']}: {one}", fg="yellow", err=True)
+    found = _read(files, namespace, kinds)
+    aro_manifests.require_cluster(found, files)
     return found
+
+
+def _exit_if_refused(found: AroManifests, operator: str) -> None:
+    """What ``validate`` refuses ends every command with the same code, after the rest was shown."""
+    from vestibule.diagnose import aro_manifests
+
+    wrong = [one for one in aro_manifests.check(found, operator) if one.severity == "error"]
+    for one in wrong:
+        click.secho(str(one), fg="red", err=True)
+    if wrong:
+        sys.exit(main.EXIT_REFUSED)
 
 
 @command.command()
 @_manifests
-@click.option(
-    "--aro-kind",
-    "kinds",
-    multiple=True,
-    metavar="GROUP/KIND/PLURAL",
-    help="A kind that the operator allows to be embedded besides those that clusters are made of, as its own "
-    "--aro-kind; can be given several times.",
-)
+@_operator_namespace
 @options.output("text", "json")
-def validate(files: tuple[str, ...], namespace: str, kinds: tuple[str, ...], output: str) -> None:
-    """Every rule that the webhook and Azure have for these manifests, all problems at once."""
-    from vestibule.apps.aro import reading
-    from vestibule.core.kinds import asokinds
+def validate(
+    files: tuple[str, ...], namespace: str, kinds: tuple[str, ...], operator: str, output: str
+) -> None:
+    """Check manifests against the rules of the webhook, the operator and Azure; all problems at once."""
+    from vestibule.diagnose import aro_manifests
 
-    permitted = asokinds.permitted(kinds, "--aro-kind")
-    findings = reading.check(_read(files, namespace), permitted)
+    found = _read(files, namespace, kinds)
+    findings = aro_manifests.check(found, operator)
     if output == "json":
         click.echo(printer.json_text([one._asdict() for one in findings]), nl=False)
     else:
@@ -93,7 +116,8 @@ def validate(files: tuple[str, ...], namespace: str, kinds: tuple[str, ...], out
             click.secho(str(one), fg="red" if one.severity == "error" else "yellow")
         counts = {name: sum(one.severity == name for one in findings) for name in ("error", "warning")}
         summary = ", ".join(f"{count} {name}{'s' * (count != 1)}" for name, count in counts.items() if count)
-        click.echo(summary or "nothing to mend", err=True)
+        count = len(found.objects)
+        click.echo(summary or f"no problems found in {count} object{'s' * (count != 1)}", err=True)
     if any(one.severity == "error" for one in findings):
         sys.exit(main.EXIT_REFUSED)
 
@@ -101,21 +125,35 @@ def validate(files: tuple[str, ...], namespace: str, kinds: tuple[str, ...], out
 @command.command()
 @_manifests
 @click.option(
-    "--remove", metavar="KIND/NAME", default="", help="Say what removing this embedded resource would delete."
+    "--remove",
+    metavar="KIND/NAME",
+    default="",
+    help="Show what removing this embedded resource would delete.",
 )
+@_operator_namespace
 @options.output("text", "json")
-def plan(files: tuple[str, ...], namespace: str, remove: str, output: str) -> None:
-    """What happens in which order, what waits for what, and which values are added to yours."""
-    from vestibule.core.aro import engine, planning
+def plan(
+    files: tuple[str, ...], namespace: str, kinds: tuple[str, ...], remove: str, operator: str, output: str
+) -> None:
+    """Show what happens in which order, what waits for what, and which values are added to yours.
 
-    found = _read_usable(files, namespace)
+    Entries that validate refuses are not part of it, and end the command with code 3.
+    """
+    found = _read_cluster(files, namespace, kinds)
     if remove:
         _removal(found, remove, output)
-        return
+    else:
+        _plan(found, files, output)
+    _exit_if_refused(found, operator)
+
+
+def _plan(found: AroManifests, files: tuple[str, ...], output: str) -> None:
+    from vestibule.aro import aso_resources, manifest_plan
+
     try:
-        plans = {family.name: planning.steps(family) for family in found.families}
-    except engine.Incompatible as error:
-        raise errors.InvalidInput(errors.Problem(", ".join(files), "", str(error))) from error
+        plans = {family.name: manifest_plan.steps(family) for family in found.families}
+    except aso_resources.IncompatibleValue as error:
+        raise errors.InvalidInput(errors.InputProblem(", ".join(files), "", str(error))) from error
     if output == "json":
         shown = {
             name: [{**one._asdict(), "added": [each._asdict() for each in one.added]} for one in steps]
@@ -137,18 +175,18 @@ def plan(files: tuple[str, ...], namespace: str, remove: str, output: str) -> No
                 click.secho(f"         + {added.path} = {' '.join(text.split())}", fg="green")
 
 
-def _removal(found: Read, what: str, output: str) -> None:
-    from vestibule.core.aro import planning
+def _removal(found: AroManifests, what: str, output: str) -> None:
+    from vestibule.aro import manifest_plan
 
-    result = planning.removal(found.families, what)
+    result = manifest_plan.removal(found.families, what)
     if result is None:
         known = sorted(
             f"{one['kind']}/{one['metadata']['name']}"
             for family in found.families
-            for one in planning.everything(family)
+            for one in manifest_plan.everything(family)
         )
         text = f"is {what!r}, want one of {', '.join(known[:20])}{' ...' * (len(known) > 20)}"
-        raise errors.InvalidInput(errors.Problem("--remove", "", text))
+        raise errors.InvalidInput(errors.InputProblem("--remove", "", text))
     if output == "json":
         click.echo(printer.json_text(result._asdict()), nl=False)
         return
@@ -163,12 +201,17 @@ def _removal(found: Read, what: str, output: str) -> None:
 
 @command.command()
 @_manifests
+@_operator_namespace
 @options.output("mermaid", "svg", "json")
-def graph(files: tuple[str, ...], namespace: str, output: str) -> None:
-    """The resources as a picture: who carries what, and what needs what."""
-    from vestibule.core.aro import drawing
+def graph(files: tuple[str, ...], namespace: str, kinds: tuple[str, ...], operator: str, output: str) -> None:
+    """Draw the resources: which object embeds what, and what depends on what.
 
-    shown = drawing.picture(_read_usable(files, namespace).families)
+    Entries that validate refuses are not part of it, and end the command with code 3.
+    """
+    from vestibule.aro import diagram
+
+    found = _read_cluster(files, namespace, kinds)
+    shown = diagram.picture(found.families)
     if output == "json":
         made = {
             "groups": [
@@ -181,47 +224,48 @@ def graph(files: tuple[str, ...], namespace: str, output: str) -> None:
         }
         click.echo(printer.json_text(made), nl=False)
     else:
-        click.echo(drawing.svg(shown) if output == "svg" else drawing.mermaid(shown), nl=False)
+        click.echo(diagram.svg(shown) if output == "svg" else diagram.mermaid(shown), nl=False)
+    _exit_if_refused(found, operator)
 
 
 @command.command()
-@click.option("--name", required=True, help="Of the cluster: up to 15 of a-z, 0-9 and -.")
+@click.option("--name", required=True, help="Name of the cluster: up to 15 of a-z, 0-9 and -.")
 @click.option("--subscription", required=True, help="GUID of the Azure subscription.")
 @click.option("--location", required=True, help="Azure region, such as eastus.")
-@click.option("-n", "--namespace", default="default", show_default=True, help="For all objects.")
-@click.option("--version", default="4.20", show_default=True, help="Of the control plane, X.Y.")
-@click.option("--pool-version", default="4.20.8", show_default=True, help="Of the nodes, X.Y.Z.")
-@click.option("--replicas", type=int, default=2, show_default=True, help="Nodes.")
-@click.option("--vm-size", default="Standard_D8s_v3", show_default=True, help="Of the nodes.")
-@click.option("--vault", default="", help="Name of the Key Vault in Azure; default: made from the name.")
+@click.option("-n", "--namespace", default="default", show_default=True, help="Namespace of all objects.")
+@click.option("--version", default="4.20", show_default=True, help="Version of the control plane, X.Y.")
+@click.option("--pool-version", default="4.20.8", show_default=True, help="Version of the nodes, X.Y.Z.")
+@click.option("--replicas", type=int, default=2, show_default=True, help="Number of nodes.")
+@click.option("--vm-size", default="Standard_D8s_v3", show_default=True, help="Size of the nodes.")
+@click.option("--vault", default="", help="Name of the Key Vault in Azure; default: derived from --name.")
 @click.option(
     "--identity",
     default="",
-    help="AzureClusterIdentity that finds or makes the key of etcd; without it give --key-version.",
+    help="AzureClusterIdentity that finds or creates the etcd key; without it give --key-version.",
 )
-@click.option("--key-version", default="", help="Version of the key of etcd that you made in the vault.")
+@click.option("--key-version", default="", help="Version of the etcd key that you created in the vault.")
 @click.option("--credential", default="", help="Secret with the credentials of Azure Service Operator.")
 @click.option("--issuer", default="", help="URL of the OpenID issuer with which people sign in.")
 @click.option("--audience", default="", help="With --issuer: the audience of its tokens.")
-@click.option("--private", is_flag=True, help="The API server is reached from inside only.")
+@click.option("--private", is_flag=True, help="The API server is reachable from inside the network only.")
 @click.option(
     "-d",
     "--output-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write a file per object there; default: print all.",
+    help="Write one file per object to this directory; default: print all.",
 )
 def init(output_dir: Path | None, **answers: Any) -> None:
     """Write a complete, current set of manifests: networks, vault, 13 identities and roles, cluster, pool."""
-    from vestibule.core.aro import recipe
+    from vestibule.aro.scaffold import manifests
 
-    made = recipe.manifests(recipe.Answers(**answers))
+    made = manifests.manifests(manifests.ScaffoldAnswers(**answers))
     if output_dir is None:
         click.echo(printer.yaml_text(made), nl=False)
         return
     there = [name for name in _names(made) if (output_dir / name).exists()]
     if there:
         text = f"holds {', '.join(there)} already: nothing was written, choose another directory"
-        raise errors.InvalidInput(errors.Problem(str(output_dir), "", text))
+        raise errors.InvalidInput(errors.InputProblem(str(output_dir), "", text))
     output_dir.mkdir(parents=True, exist_ok=True)
     for name, obj in zip(_names(made), made, strict=True):
         (output_dir / name).write_text(printer.yaml_text([obj]), "utf-8")

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vestibule import errors
-from vestibule.cli import live, main, options, printer
+from vestibule.cli import kubeclient, main, options, printer
 
 if TYPE_CHECKING:
-    from vestibule.adapters.cluster.evictions import Outcome
-    from vestibule.apps.doctor.audit import Report
-    from vestibule.core.doctor.census import Entry
+    from vestibule.checks.pod_report import PodEntry
+    from vestibule.diagnose.audit.evictions import EvictionOutcome
+    from vestibule.diagnose.audit.run import AuditReport
 
 _EPILOG = """\b
 Every pod of a cluster, or of one namespace:
@@ -24,13 +24,13 @@ Every pod of a cluster, or of one namespace:
   vestibule audit --context staging -n team-a -o json
 
 \b
-Let controllers make them anew; disruption budgets count, one pod of a workload goes at a time:
+Let controllers recreate them; disruption budgets are respected, one pod of a workload at a time:
   vestibule audit --kubeconfig -n team-a --fix --dry-run
   vestibule audit --kubeconfig -n team-a --fix --yes
 
 \b
-Only pods that lack what they ask for are evicted: not stale ones, none that nothing makes anew, and those of
-Jobs only with --jobs. It ends at once when a replacement lacks the same again.
+Only pods that lack what they ask for are evicted: no stale pods, no pods without a controller, and pods of
+Jobs only with --jobs. The run stops when a replacement lacks the same again.
 Exit codes: 0 no pod lacks anything, 1 something failed, 2 the input is wrong, 3 pods lack what they ask for.
 """
 _SHOWN = 50
@@ -49,17 +49,21 @@ _WORDS = {
 @click.command(epilog=_EPILOG)
 @options.kubeconfig
 @options.pods
-@click.option("--all", "everything", is_flag=True, help="List stale pods and those left out on purpose, too.")
-@click.option("--fix", "mend", is_flag=True, help="Evict those that a controller makes anew.")
-@click.option("--yes", is_flag=True, help="With --fix: do not ask.")
-@click.option("--dry-run", is_flag=True, help="With --fix: ask the API server whether they could go.")
-@click.option("--jobs", is_flag=True, help="With --fix: evict pods of Jobs, too.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also list stale pods and pods that are excluded on purpose."
+)
+@click.option("--fix", "mend", is_flag=True, help="Evict pods that a controller will recreate.")
+@click.option("--yes", is_flag=True, help="With --fix: do not ask for confirmation.")
+@click.option(
+    "--dry-run", is_flag=True, help="With --fix: only ask the API server whether evictions are allowed."
+)
+@click.option("--jobs", is_flag=True, help="With --fix: also evict pods of Jobs.")
 @click.option(
     "--per-minute",
     type=click.IntRange(1, 600),
     default=30,
     show_default=True,
-    help="With --fix: evictions in a minute, at most.",
+    help="With --fix: maximum number of evictions per minute.",
 )
 @options.output("table", "json")
 @options.settings
@@ -80,7 +84,7 @@ def command(
     mode: str | None,
     **cwii: Any,
 ) -> None:
-    """List pods that should have got an identity or a sandbox and did not, why, and what to do."""
+    """List pods that lack an identity or a sandbox that they ask for, with cause and advice."""
     if kubeconfig is None and context is None and not os.environ.get("KUBERNETES_SERVICE_HOST"):
         raise click.UsageError("nothing to look at: give --kubeconfig or --context")
     if not mend and (yes or dry_run or jobs):
@@ -90,26 +94,26 @@ def command(
     over = options.overrides(mode, cwii)
     logging.getLogger("vestibule").addHandler(logging.NullHandler())
     try:
-        from vestibule.apps.doctor import audit
+        from vestibule.diagnose.audit import run
     except ModuleNotFoundError as error:
         raise errors.MissingExtra("audit", "cluster,pki") from error
-    from vestibule.adapters import settingsfile
+    from vestibule import settingsfile
 
     settings = settingsfile.load(settings_file, over) if settings_file is not None else None
-    question = audit.Question(live.access(kubeconfig, context), namespace, configuration, settings)
-    report = audit.look(question, over, printer.progress())
+    question = run.AuditOptions(kubeclient.access(kubeconfig, context), namespace, configuration, settings)
+    report = run.look(question, over, printer.progress())
     if output == "table":
         _show(report, everything=everything)
-    outcomes: list[Outcome] = []
+    outcomes: list[EvictionOutcome] = []
     ended = ""
     if mend and _agreed(report, jobs=jobs, ask=not (yes or dry_run)):
 
-        def tell(outcome: Outcome) -> None:
+        def tell(outcome: EvictionOutcome) -> None:
             outcomes.append(outcome)
             if output == "table":
-                _tell(outcome)
+                _print_outcome(outcome)
 
-        ended = audit.fix(question, report, audit.Wish(per_minute, jobs, dry_run), tell)
+        ended = run.fix(question, report, run.EvictionOptions(per_minute, jobs, dry_run), tell)
         if ended:
             click.secho(f"ended: {ended}", fg="red", err=True)
     if output == "json":
@@ -119,23 +123,23 @@ def command(
         sys.exit(main.EXIT_REFUSED)
 
 
-def _agreed(report: Report, *, jobs: bool, ask: bool) -> bool:
-    from vestibule.core.audit import repair
+def _agreed(report: AuditReport, *, jobs: bool, ask: bool) -> bool:
+    from vestibule.diagnose.audit import eviction_rules
 
-    pods = [one for one in report.entries if not repair.eligible(one, jobs=jobs)]
+    pods = [one for one in report.entries if not eviction_rules.eligible(one, jobs=jobs)]
     if not pods:
-        click.echo("nothing can be mended by eviction", err=True)
+        click.echo("no pod can be fixed by eviction", err=True)
         return False
     if not ask:
         return True
     return click.confirm(f"evict {len(pods)} pods, one of a workload at a time?", err=True)
 
 
-def _listed(report: Report, *, everything: bool) -> list[Entry]:
+def _listed(report: AuditReport, *, everything: bool) -> list[PodEntry]:
     return [one for one in report.entries if everything or one.missed]
 
 
-def _show(report: Report, *, everything: bool) -> None:
+def _show(report: AuditReport, *, everything: bool) -> None:
     for note in report.notes[:_SHOWN]:
         click.secho(f"warning: {note}", fg="yellow", err=True)
     listed = _listed(report, everything=everything)
@@ -159,16 +163,16 @@ def _show(report: Report, *, everything: bool) -> None:
     missed = len({one.uid for one in report.entries if one.missed})
     stale = len({one.uid for one in report.entries if one.difference.state == "stale"})
     more = f", {stale} are stale (--all lists them)" if stale and not everything else ""
-    click.echo(f"{report.tally.seen} pods looked at, {missed} lack what they ask for{more}")
+    click.echo(f"{report.tally.seen} pods checked, {missed} lack what they ask for{more}")
 
 
-def _tell(outcome: Outcome) -> None:
+def _print_outcome(outcome: EvictionOutcome) -> None:
     one = outcome.entry
     text = f": {outcome.text}" if outcome.text else ""
     click.echo(f"Pod {one.namespace}/{one.name} {_WORDS[outcome.result]}{text}")
 
 
-def _print(report: Report, outcomes: list[Outcome], ended: str, *, everything: bool) -> None:
+def _print(report: AuditReport, outcomes: list[EvictionOutcome], ended: str, *, everything: bool) -> None:
     told = {
         "registration": report.about,
         "seen": report.tally.seen,

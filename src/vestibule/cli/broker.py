@@ -16,8 +16,8 @@ An operator from a catalogue brings a CredentialsRequest that names its own iden
 
 \b
 Requests that name nothing are served by `vestibule azure`, `aws` and `gcp`; those that name half of an
-identity are an error that lists what is missing. No Secret of these holds anything secret: a token file,
-and whose identity it is good for.
+identity are an error that lists what is missing. These Secrets contain nothing secret: a token file, and
+the identity that it is for.
 """
 
 
@@ -28,31 +28,31 @@ and whose identity it is good for.
     type=click.Path(path_type=Path),
     required=True,
     metavar="DIR",
-    help="CredentialsRequests: *.yaml and *.yml, not below.",
+    help="Directory with CredentialsRequest manifests (*.yaml, *.yml; not recursive).",
 )
 @click.option("--cloud", type=click.Choice(["azure", "aws", "gcp"]), required=True)
 @click.option("--issuer", required=True, metavar="URL", help="Issuer of the cluster's tokens.")
 @click.option(
-    "--enable-tech-preview", "tech_preview", is_flag=True, help="Take those of the tech preview, too."
+    "--enable-tech-preview", "tech_preview", is_flag=True, help="Include those of the tech preview."
 )
 @options.output("yaml", "json")
 def command(folder: Path, cloud: str, issuer: str, tech_preview: bool, output: str) -> None:
     """Print the Secrets of CredentialsRequests that name their own identity."""
-    from vestibule.apps.provision import credentials_requests
-    from vestibule.core.kinds import brokering
-    from vestibule.core.kinds.credentials import Cloud
-    from vestibule.errors import InvalidInput, Problem
+    from vestibule.api import credentials_secret
+    from vestibule.api.credentialsrequest import Cloud
+    from vestibule.errors import InputProblem, InvalidInput
+    from vestibule.provision import credentials_requests
 
     chosen = cast(Cloud, cloud)
     found = credentials_requests.load(folder, chosen, tech_preview=tech_preview)
     secrets: list[Any] = []
-    problems: list[Problem] = []
+    problems: list[InputProblem] = []
     for one in found.skipped:
         click.echo(f"skipped: {one.place}: {one.name} {one.why}", err=True)
     for request in found.requests:
-        made = brokering.broker(request, chosen, mode="Manual", issuer=issuer)
+        made = credentials_secret.broker(request, chosen, mode="Manual", issuer=issuer)
         if made.failure:
-            problems.append(Problem(request.place, f"CredentialsRequest {request.name}", made.failure))
+            problems.append(InputProblem(request.place, f"CredentialsRequest {request.name}", made.failure))
         elif made.secret is None:
             click.echo(f"skipped: {request.place}: {request.name} names no identity of its own", err=True)
         else:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vestibule import errors
-from vestibule.cli import live, options
+from vestibule.cli import kubeclient, options
 
 if TYPE_CHECKING:
-    from vestibule.apps.certificates.app import App
+    from vestibule.operator.certificates.process import CertificatesProcess
 
 _EPILOG = """\b
-In a cluster, with what it needs, beside the webhook:
+Install it in a cluster together with the webhook:
   vestibule render | kubectl apply --server-side -f -
 """
 
@@ -29,12 +29,12 @@ In a cluster, with what it needs, beside the webhook:
     "settings_file",
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    help="The settings of the webhook; selfCertificate says what is issued.",
+    help="Settings of the webhook; selfCertificate says what is issued.",
 )
 @click.option(
     "--registrations",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A JSON list of the webhook configurations that are created again when they are missing.",
+    help="JSON list of webhook configurations to restore when they are missing.",
 )
 @click.option(
     "--metrics-addr",
@@ -49,19 +49,21 @@ def command(
     registrations: Path | None,
     metrics_addr: str,
 ) -> None:
-    """Issue the certificate of the webhook and keep it trusted, until SIGTERM."""
-    from vestibule.adapters import settingsfile
-    from vestibule.apps.certificates import app, issuer
+    """Issue and rotate the serving certificate of the webhook, and keep the caBundle current."""
+    from vestibule import settingsfile
+    from vestibule.operator.certificates import issuer, process
 
-    settings = settingsfile.Watched(settings_file, {}, {}).settings
+    settings = settingsfile.WatchedSettings(settings_file, {}, {}).settings
     if not settings.self_certificate.secret:
-        problem = errors.Problem(str(settings_file), "selfCertificate.secret", "is empty, want a Secret")
+        problem = errors.InputProblem(str(settings_file), "selfCertificate.secret", "is empty, want a Secret")
         raise errors.InvalidSettings(problem)
-    client = live.client(kubeconfig, context)
+    client = kubeclient.client(kubeconfig, context)
     identity = f"{os.environ.get('HOSTNAME') or 'certificates'}-{uuid.uuid4()}"
     _read(registrations)  # what is wrong with it now is told at once
     made = issuer.issuer(client, settings, lambda: _read(registrations), identity)
-    app.run(app.App(client, made, metrics_addr), settings.serving.log_level, ready=_announce)
+    process.run(
+        process.CertificatesProcess(client, made, metrics_addr), settings.serving.log_level, ready=_announce
+    )
 
 
 def _read(file: Path | None) -> list[dict[str, Any]]:
@@ -74,10 +76,10 @@ def _read(file: Path | None) -> list[dict[str, Any]]:
             return list(found)
         raise ValueError("an entry is no webhook configuration")
     except (OSError, ValueError, TypeError, KeyError) as error:
-        problem = errors.Problem(str(file), "", f"is no JSON list of webhook configurations: {error}")
+        problem = errors.InputProblem(str(file), "", f"is no JSON list of webhook configurations: {error}")
         raise errors.InvalidSettings(problem) from error
 
 
-def _announce(app: App) -> None:
+def _announce(app: CertificatesProcess) -> None:
     for host, port in app.server.addresses:
         click.echo(f"serving http://{host}:{port}/readyz", err=True)

@@ -11,7 +11,7 @@ from vestibule.cli import printer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vestibule.core.doctor.check import Check
+    from vestibule.checks.check import Check
 
 _SHOWN = 20
 """Pods of one check that people see; machines see all."""
@@ -20,7 +20,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skipped": "cyan"}
 
 def show(checks: Sequence[Check], output: str) -> None:
     """Every check with what was found, what is wanted and what to do."""
-    from vestibule.core.doctor import check
+    from vestibule.checks import check
 
     if output == "json":
         report = {

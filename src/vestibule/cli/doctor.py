@@ -12,18 +12,18 @@ import click
 
 from vestibule import errors
 from vestibule.cli import checks as shown
-from vestibule.cli import inputs, live, main, options, printer
+from vestibule.cli import inputs, kubeclient, main, options, printer
 
 if TYPE_CHECKING:
-    from vestibule.apps.doctor.question import Account, Given
+    from vestibule.diagnose.doctor.options import GivenToken, ServiceAccountName
 
 _EPILOG = """\b
-A cluster: its issuer, its webhook, and every pod that runs without the identity it asks for:
+A cluster: its issuer, its webhook, and every pod that runs without the identity it requests:
   vestibule doctor --kubeconfig
   vestibule doctor --context staging --namespace team-a -o json
 
 \b
-Whether AWS would take the tokens of a ServiceAccount (a token is made, looked at and thrown away):
+Whether AWS would accept the tokens of a ServiceAccount (one is requested, checked and discarded):
   vestibule doctor --kubeconfig --service-account team-a/app --cloud aws
 
 \b
@@ -32,7 +32,7 @@ A token as a container sees it, and the issuer as the cloud knows it; no cluster
   kubectl create token app --audience api://AzureADTokenExchange | vestibule doctor --token - --cloud az
 
 \b
-In a pod the cluster around it is looked at. Tokens are never shown, and nothing is written.
+In a pod the cluster it runs in is checked. Tokens are never shown, and nothing is written.
 Exit code 3: at least one check failed. Every id is explained in docs/doctor.md.
 """
 
@@ -47,18 +47,18 @@ def _clouds(given: tuple[str, ...]) -> tuple[str, ...]:
 @click.command(epilog=_EPILOG)
 @options.kubeconfig
 @click.option(
-    "--token", "token_file", metavar="FILE", help="A ServiceAccount token to look at; - for standard input."
+    "--token", "token_file", metavar="FILE", help="ServiceAccount token to check; - for standard input."
 )
 @click.option(
-    "--issuer", default="", metavar="URL", help="The issuer as the cloud was told; default: the cluster's."
+    "--issuer", default="", metavar="URL", help="Issuer as configured in the cloud; default: the cluster's."
 )
 @click.option(
     "--ca-bundle",
     type=click.Path(path_type=Path),
-    help="PEM file of the authorities to trust for the issuer; default: those of this machine.",
+    help="PEM file of CAs to trust for the issuer; default: the system's.",
 )
 @click.option(
-    "--service-account", metavar="NAMESPACE/NAME", help="Make a fresh token of this account and look at it."
+    "--service-account", metavar="NAMESPACE/NAME", help="Request a fresh token of this account and check it."
 )
 @click.option(
     "--cloud",
@@ -66,16 +66,12 @@ def _clouds(given: tuple[str, ...]) -> tuple[str, ...]:
     metavar="[aws|az|gcp]",
     multiple=True,
     callback=lambda _, __, given: _clouds(given),
-    help="The cloud that should take the token; may be repeated. Default: by the token's audience.",
+    help="Cloud that should accept the token; may be repeated. Default: by the token's audience.",
 )
-@click.option(
-    "--audience", default="", help="The audience that the cloud was told, where it is not the usual one."
-)
-@click.option(
-    "--subject", default="", help="The subject that the cloud trusts; default: the ServiceAccount's own."
-)
+@click.option("--audience", default="", help="Audience as configured in the cloud, if it is not the default.")
+@click.option("--subject", default="", help="Subject that the cloud trusts; default: the ServiceAccount's.")
 @options.pods
-@click.option("--pods/--no-pods", default=True, show_default=True, help="Go through the pods of the cluster.")
+@click.option("--pods/--no-pods", default=True, show_default=True, help="Check the pods of the cluster.")
 @options.output("table", "json")
 @options.settings
 @options.cwii
@@ -97,7 +93,7 @@ def command(
     mode: str | None,
     **cwii: Any,
 ) -> None:
-    """Find out why a pod has no identity: issuer, token, clock, webhook, certificate, and pods that missed
+    """Diagnose why a pod has no identity: issuer, token, clock, webhook, certificate, and pods that missed
     it."""
     in_pod = bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
     asked = kubeconfig is not None or context is not None
@@ -111,14 +107,14 @@ def command(
     over = options.overrides(mode, cwii)
     logging.getLogger("vestibule").addHandler(logging.NullHandler())  # what is odd is a check, not a log line
     try:
-        from vestibule.apps.doctor import run
-        from vestibule.apps.doctor.question import Question
+        from vestibule.diagnose.doctor import run
+        from vestibule.diagnose.doctor.options import DoctorOptions
     except ModuleNotFoundError as error:
         raise errors.MissingExtra("doctor", "cluster,pki") from error
-    from vestibule.adapters import settingsfile
+    from vestibule import settingsfile
 
-    question = Question(
-        live.access(kubeconfig, context) if asked or (in_pod and not alone) else None,
+    question = DoctorOptions(
+        kubeclient.access(kubeconfig, context) if asked or (in_pod and not alone) else None,
         _token(token_file),
         issuer,
         inputs.trusting(ca_bundle),
@@ -139,13 +135,13 @@ def command(
         sys.exit(main.EXIT_REFUSED)
 
 
-def _token(name: str | None) -> Given | None:
-    from vestibule.apps.doctor.question import Given as Made
+def _token(name: str | None) -> GivenToken | None:
+    from vestibule.diagnose.doctor.options import GivenToken
 
-    return None if name is None else Made(*inputs.token(name))
+    return None if name is None else GivenToken(*inputs.token(name))
 
 
-def _account(text: str | None) -> Account | None:
-    from vestibule.apps.doctor.question import Account as Made
+def _account(text: str | None) -> ServiceAccountName | None:
+    from vestibule.diagnose.doctor.options import ServiceAccountName
 
-    return None if text is None else Made(*inputs.account(text))
+    return None if text is None else ServiceAccountName(*inputs.account(text))

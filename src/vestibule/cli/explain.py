@@ -12,7 +12,7 @@ from vestibule.cli import main, offline, options, printer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vestibule.apps.offline.explain import Explanation
+    from vestibule.diagnose.offline.explain import Explanation
 
 _EPILOG = """\b
   vestibule explain -f deploy.yaml --cluster ./manifests
@@ -29,8 +29,8 @@ Exit code 3: at least one pod would be refused.
 @options.settings
 @options.cwii
 def command(output: str, **given: Any) -> None:
-    """Say what each pod gets, from which annotation on which object, what is missing and what to do."""
-    from vestibule.apps.offline import explain
+    """Show what each pod gets, from which annotation on which object, what is missing and what to do."""
+    from vestibule.diagnose.offline import explain
 
     injected = offline.decided(offline.asked(**given))
     explanations = explain.explain(injected)

@@ -12,8 +12,8 @@ import click
 from vestibule import errors
 
 if TYPE_CHECKING:
-    from vestibule.apps.operator.hosted.plan import Plan
-    from vestibule.apps.operator.hosted.target import Target
+    from vestibule.operator.controllers.hosted.control_plane import ControlPlane
+    from vestibule.operator.controllers.hosted.desired import HostedDesired
 
 F = TypeVar("F", bound=Callable[..., Any])
 Object = dict[str, Any]
@@ -21,7 +21,7 @@ FLAVOURS: Final = ("auto", "hypershift", "kamaji", "k0smotron", "clusterapi", "v
 _ATTACH: Final = ("auto", "builtin", "deployment", "sidecar", "static-pod", "in-guest")
 
 
-class Asked(NamedTuple):
+class HostedOptions(NamedTuple):
     """What the command line says about a hosted control plane."""
 
     flavour: str
@@ -41,50 +41,48 @@ def options(function: F) -> F:
                 "--hosted",
                 "flavour",
                 type=click.Choice(FLAVOURS),
-                help="Beside a hosted control plane of this flavour, which stands in a file (-f).",
+                help="For a hosted control plane of this platform, given in a file (-f).",
             ),
             click.option(
                 "--attach",
                 type=click.Choice(_ATTACH),
                 default="auto",
                 show_default=True,
-                help="With --hosted: how the webhook stands beside the API server.",
+                help="With --hosted: how the webhook is attached to the API server.",
             ),
             click.option(
                 "--part",
                 type=click.Choice(["all", "management", "guest"]),
                 default="all",
                 show_default=True,
-                help="With --hosted: for which of the two clusters.",
+                help="With --hosted: objects of the management cluster, the hosted cluster, or both.",
             ),
             click.option(
                 "--program",
                 type=click.Choice(["azwi", "eks"]),
                 default="azwi",
                 show_default=True,
-                help="With --hosted: whose place is taken.",
+                help="With --hosted: upstream webhook to replace.",
             ),
             click.option(
-                "--tenant-id", default="", help="With --hosted: the tenant of accounts without one."
+                "--tenant-id", default="", help="With --hosted: tenant of ServiceAccounts without one."
             ),
             click.option("--azure-environment", default="", help="With --hosted: name of the Azure cloud."),
-            click.option(
-                "--region", default="", help="With --hosted: the AWS region of containers without one."
-            ),
+            click.option("--region", default="", help="With --hosted: AWS region of containers without one."),
         ]
     ):
         function = one(function)
     return function
 
 
-def run(asked: Asked, files: tuple[str, ...], image: str) -> tuple[list[Object], list[str]]:
+def run(asked: HostedOptions, files: tuple[str, ...], image: str) -> tuple[list[Object], list[str]]:
     """The objects and what a person should know; raises InvalidInput when no control plane is given, or
     several are, or none of what is asked for is possible."""
-    from vestibule.apps.offline import documents
-    from vestibule.apps.operator.hosted import plan
+    from vestibule.diagnose.offline import manifest_files
+    from vestibule.operator.controllers.hosted import desired, hypershift_sidecar
 
     things: list[Object] = []
-    for file in documents.read(files, sys.stdin.buffer) if files else []:
+    for file in manifest_files.read(files, sys.stdin.buffer) if files else []:
         for document in file.documents:
             value = document.value
             if isinstance(value, dict):
@@ -92,7 +90,12 @@ def run(asked: Asked, files: tuple[str, ...], image: str) -> tuple[list[Object],
     things = [one for one in things if isinstance(one.get("metadata"), dict) and one["metadata"].get("name")]
     now = datetime.now(UTC)
     target = _target(asked, things, now)
-    request = plan.Request(
+    if target.flavour == "hypershift" and asked.attach == "sidecar":
+        apiserver = hypershift_sidecar.deployment(target, things)
+        if apiserver is not None:  # else desired.plan says why not
+            found = hypershift_sidecar.plan(target, apiserver, things, now)
+            return _part(asked.part, found.management, found.guest), [*found.notes, *_state(target)]
+    request = desired.HostedRequest(
         program=cast("Any", asked.program),  # click has checked both
         attach=cast("Any", asked.attach),
         tenant_id=asked.tenant_id,
@@ -100,21 +103,23 @@ def run(asked: Asked, files: tuple[str, ...], image: str) -> tuple[list[Object],
         region=asked.region,
         image=image,
     )
-    made = plan.plan(request, target, _seen(target, things), things, now)
+    made = desired.plan(request, target, _seen(target, things), things, now)
     if made.choice.way is None:
-        raise errors.InvalidInput(errors.Problem("--attach", "", str(made.choice.conditions[0]["message"])))
-    return _chosen(asked.part, made), _told(target, made)
+        raise errors.InvalidInput(
+            errors.InputProblem("--attach", "", str(made.choice.conditions[0]["message"]))
+        )
+    return _chosen(asked.part, made), [*_told(target, made), *_tolerated(target, made, things)]
 
 
-def _target(asked: Asked, things: list[Object], now: datetime) -> Target:
+def _target(asked: HostedOptions, things: list[Object], now: datetime) -> ControlPlane:
     """The one control plane in the files."""
-    from vestibule.apps.operator.hosted import flavours
+    from vestibule.operator.controllers.hosted import platform_table
 
     if asked.flavour == "auto":
-        found = [(flavour, one) for one in things if (flavour := flavours.of(one)) is not None]
+        found = [(flavour, one) for one in things if (flavour := platform_table.of(one)) is not None]
     else:
-        wanted = flavours.ALL[asked.flavour]
-        found = [(wanted, one) for one in things if flavours.matches(wanted, one)]
+        wanted = platform_table.ALL[asked.flavour]
+        found = [(wanted, one) for one in things if platform_table.matches(wanted, one)]
     # an owner and what it owns are one control plane: the owner is looked up beside
     if len({flavour.NAME for flavour, _ in found}) == 1:
         first = found[0][0].KINDS[0][1]
@@ -122,15 +127,15 @@ def _target(asked: Asked, things: list[Object], now: datetime) -> Target:
     if len(found) != 1:
         names = ", ".join(f"{one['kind']} {one['metadata']['name']}" for _, one in found) or "none"
         raise errors.InvalidInput(
-            errors.Problem("-f", "", f"has {names}, want one control plane of flavour {asked.flavour}")
+            errors.InputProblem("-f", "", f"has {names}, want one control plane of flavour {asked.flavour}")
         )
     flavour, thing = found[0]
     return flavour.target(thing, [one for one in things if one is not thing], now)
 
 
-def _seen(target: Target, things: list[Object]) -> Any:
+def _seen(target: ControlPlane, things: list[Object]) -> Any:
     """The containers of the API server and the registrations, as far as they are in the files."""
-    from vestibule.apps.operator.hosted.attachments import Seen
+    from vestibule.operator.controllers.hosted.attach_modes import AttachObservation
 
     kind, _, name = target.workload.partition(" ")
     pods = [
@@ -144,24 +149,50 @@ def _seen(target: Target, things: list[Object]) -> Any:
     registrations = [
         one["metadata"]["name"] for one in things if one["kind"] == "MutatingWebhookConfiguration"
     ]
-    return Seen(containers, registrations)
+    return AttachObservation(containers, registrations)
 
 
-def _chosen(part: str, made: Plan) -> list[Object]:
-    management = [*made.management, *([made.edit.thing] if made.edit is not None else [])]
+def _chosen(part: str, made: HostedDesired) -> list[Object]:
+    return _part(part, [*made.management, *([made.edit.thing] if made.edit is not None else [])], made.guest)
+
+
+def _part(part: str, management: list[Object], guest: list[Object]) -> list[Object]:
     if part == "management":
         return management
-    return made.guest if part == "guest" else [*management, *made.guest]
+    return guest if part == "guest" else [*management, *guest]
 
 
-def _told(target: Target, made: Plan) -> list[str]:
+def _state(target: ControlPlane) -> list[str]:
+    found = []
+    if target.pause.paused:
+        found.append(f"{target}: is paused: somebody asks everybody to keep their hands off")
+    if target.deleting:
+        found.append(f"{target}: is being deleted")
+    return found
+
+
+def _tolerated(target: ControlPlane, made: HostedDesired, things: list[Object]) -> list[str]:
+    """HyperShift deletes webhook configurations whose URL begins like a Service of the control plane."""
+    from vestibule.operator.controllers.hosted import attach_modes
+
+    services = [
+        one
+        for one in (*things, *made.management)
+        if one["kind"] == "Service" and one["metadata"].get("namespace", "default") == target.namespace
+    ]
+    if target.flavour != "hypershift" or attach_modes.survives(made.url, services):
+        return []
+    return [
+        f"{target}: HyperShift deletes the MutatingWebhookConfiguration for {made.url}: a Service name "
+        f"without the label {attach_modes.ALLOW_LABEL} is part of it"
+    ]
+
+
+def _told(target: ControlPlane, made: HostedDesired) -> list[str]:
     told = list(made.notes)
     if made.choice.way == "builtin":
         told += [f"{target}: {one['message']}: nothing to apply" for one in made.choice.conditions]
-    if target.pause.paused:
-        told.append(f"{target}: is paused: somebody asks everybody to keep their hands off")
-    if target.deleting:
-        told.append(f"{target}: is being deleted")
+    told += _state(target)
     if made.edit is not None:
         told.append(
             f"{made.edit.thing['kind']} {made.edit.thing['metadata']['name']} is printed whole, with "

@@ -11,7 +11,7 @@ import click
 from vestibule.cli import main, options, printer
 
 if TYPE_CHECKING:
-    from vestibule.core.initdata.document import Document
+    from vestibule.initdata.document import InitdataDocument
 
 _EPILOG = """\b
   vestibule initdata build ./initdata --algorithm sha384 > annotation.txt
@@ -41,11 +41,11 @@ def _algorithm(function: Any) -> Any:
 @_algorithm
 @click.option("--toml", is_flag=True, help="Print the document instead of the annotation's value.")
 def build(directory: Path, algorithm: str, toml: bool) -> None:
-    """Make the annotation's value from a directory of files (aa.toml, cdh.toml, policy.rego, any other)."""
-    from vestibule.apps.initdata import files
-    from vestibule.core.initdata import document
+    """Build the annotation's value from a directory of files (aa.toml, cdh.toml, policy.rego, any other)."""
+    from vestibule.diagnose import initdata_files
+    from vestibule.initdata import document
 
-    built = files.directory(directory, algorithm)
+    built = initdata_files.directory(directory, algorithm)
     _warn(built)
     click.echo(built.text if toml else document.encode(built.text), nl=not toml)
 
@@ -74,7 +74,7 @@ def show(source: str, output: str) -> None:
 @options.output("table", "json")
 def digest(source: str, algorithm: str, output: str) -> None:
     """Print the digest and what SNP, TDX, CCA, SE and a vTPM show of it; SOURCE may be a directory."""
-    from vestibule.core.initdata import measure
+    from vestibule.initdata import measure
 
     shown = measure.measured(_read(source, algorithm))._asdict()
     if output == "json":
@@ -88,9 +88,9 @@ def digest(source: str, algorithm: str, output: str) -> None:
 @click.option("--digest", "wanted", help="The digest it must have, hexadecimal.")
 @options.output("text", "json")
 def verify(source: str, wanted: str | None, output: str) -> None:
-    """Check that every parser takes it and reads it alike, and that it holds no secret."""
-    from vestibule.core.initdata import lint, measure
-    from vestibule.core.initdata.document import InitdataError
+    """Check that every parser accepts it with the same result, and that it contains no secret."""
+    from vestibule.initdata import lint, measure
+    from vestibule.initdata.document import InitdataError
 
     found = _read(source)
     problem = ""
@@ -114,21 +114,21 @@ def verify(source: str, wanted: str | None, output: str) -> None:
         sys.exit(main.EXIT_REFUSED)
 
 
-def _read(source: str, algorithm: str = "sha256") -> Document:
-    from vestibule.apps.initdata import files
+def _read(source: str, algorithm: str = "sha256") -> InitdataDocument:
+    from vestibule.diagnose import initdata_files
 
     if source == "-":
-        return files.read("<stdin>", sys.stdin.read())
+        return initdata_files.read("<stdin>", sys.stdin.read())
     path = Path(source)
     if len(source) < 1024 and path.is_dir():
-        return files.directory(path, algorithm)
+        return initdata_files.directory(path, algorithm)
     if len(source) < 1024 and path.is_file():
-        return files.read(source, path.read_text("utf-8"))
-    return files.read("annotation", source)
+        return initdata_files.read(source, path.read_text("utf-8"))
+    return initdata_files.read("annotation", source)
 
 
-def _warn(found: Document) -> None:
-    from vestibule.core.initdata import lint
+def _warn(found: InitdataDocument) -> None:
+    from vestibule.initdata import lint
 
     for warning in lint.warnings(found):
         click.secho(f"warning: {warning.text} [{warning.code}]", fg="yellow", err=True)

@@ -11,11 +11,11 @@ from vestibule.cli import main, offline, options, printer
 
 _EPILOG = """\b
 Pods are found in Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob and List objects.
-Namespaces and ServiceAccounts may stand in the same files, or in the --cluster directory.
+Namespaces and ServiceAccounts may be in the same files, or in the --cluster directory.
 
 \b
-Look at the change:             vestibule inject -f deploy.yaml --cluster ./manifests -o diff
-Take it:                        vestibule inject -f deploy.yaml --cluster ./manifests > injected.yaml
+Show the change:                vestibule inject -f deploy.yaml --cluster ./manifests -o diff
+Write the result:               vestibule inject -f deploy.yaml --cluster ./manifests > injected.yaml
 In a pipe:                      helm template . | vestibule inject -f - | kubectl apply -f -
 For a machine:                  vestibule inject -f deploy.yaml -o patch
 
@@ -30,8 +30,8 @@ Warnings go to standard error. Exit code 3: at least one pod would be refused.
 @options.settings
 @options.cwii
 def command(output: str, **given: Any) -> None:
-    """Give the pods in manifests their identity, as the webhook would; comments and key order stay."""
-    from vestibule.apps.offline import outputs
+    """Inject identities into the pods of manifests, as the webhook would; comments and key order stay."""
+    from vestibule.diagnose.offline import outputs
 
     injected = offline.decided(offline.asked(**given))
     for result in injected.results:

@@ -13,7 +13,7 @@ from vestibule import errors
 
 def token(name: str) -> tuple[str, str]:
     """Place and text of a token in a file; ``-`` is standard input. Raises InvalidInput."""
-    from vestibule.core.oidc.tokens import LONGEST
+    from vestibule.oidc.tokens import LONGEST
 
     try:
         if name == "-":
@@ -23,7 +23,7 @@ def token(name: str) -> tuple[str, str]:
                 data, place = file.read(2 * LONGEST), f"token {name}"
     except OSError as error:
         raise errors.InvalidInput(
-            errors.Problem("--token", name, f"cannot be read: {error.strerror}")
+            errors.InputProblem("--token", name, f"cannot be read: {error.strerror}")
         ) from error
     return place, data.decode("utf-8", "replace")
 
@@ -36,7 +36,7 @@ def trusting(file: Path | None) -> ssl.SSLContext | None:
         return ssl.create_default_context(cafile=str(file))
     except (OSError, ssl.SSLError) as error:
         text = f"cannot be used: {error.strerror or error}, want a PEM file"
-        raise errors.InvalidInput(errors.Problem("--ca-bundle", str(file), text)) from error
+        raise errors.InvalidInput(errors.InputProblem("--ca-bundle", str(file), text)) from error
 
 
 def account(text: str, flag: str = "--service-account") -> tuple[str, str]:

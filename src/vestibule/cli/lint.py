@@ -14,21 +14,21 @@ _EPILOG = """\b
   vestibule lint -f deploy/ -o sarif > vestibule.sarif
 
 \b
-Without --settings every vocabulary is looked at: cwii.dev, azure.workload.identity, eks.amazonaws.com,
+Without --settings every dialect is checked: cwii.dev, azure.workload.identity, eks.amazonaws.com,
 cloud.google.com and iam.gke.io.
-Exit code 3: at least one error; with --strict-warnings a warning will do.
+Exit code 3: at least one error; with --strict-warnings also for a warning.
 """
 
 
 @click.command(epilog=_EPILOG)
 @options.manifests
 @options.output("text", "json", "sarif")
-@click.option("--strict-warnings", is_flag=True, help="Exit with 3 for warnings too.")
+@click.option("--strict-warnings", is_flag=True, help="Exit with code 3 for warnings, too.")
 @options.settings
 @options.cwii
 def command(output: str, strict_warnings: bool, **given: Any) -> None:
-    """Find what is wrong with manifests before a cluster does: file, line, and what to do."""
-    from vestibule.apps.lint import run, sarif
+    """Check manifests for mistakes: file, line, and what to do."""
+    from vestibule.diagnose.lint import run, sarif
 
     asked = offline.asked(**given)
     if asked.settings_file is None:
@@ -52,4 +52,4 @@ def _show(findings: list[Any]) -> None:
         click.secho(str(one), fg=colours[one.severity])
     counts = {name: sum(one.severity == name for one in findings) for name in colours}
     summary = ", ".join(f"{count} {name}{'s' * (count != 1)}" for name, count in counts.items() if count)
-    click.echo(summary or "nothing to mend", err=True)
+    click.echo(summary or "no problems found", err=True)

@@ -1,4 +1,4 @@
-"""The door itself: finds the command, turns errors into sentences and exit codes.
+"""The entry point: finds the command, turns errors into messages and exit codes.
 
 Commands are imported when they are called or asked for help, so that ``vestibule --help`` stays quick.
 """
@@ -19,30 +19,33 @@ EXIT_REFUSED: Final = 3
 
 _COMMANDS: Final = {
     "webhook": "Serve admission reviews over HTTPS.",
-    "certificates": "Issue the certificate of the webhook and keep it trusted.",
-    "operator": "Install the webhook that objects ask for, and keep it.",
-    "inject": "Give the pods in manifests their identity, offline.",
-    "explain": "Say what a pod gets, from which annotation on which object, and why not.",
-    "lint": "Find what is wrong with manifests before a cluster does.",
-    "doctor": "Find out why a pod has no identity: issuer, token, clock, webhook, pods.",
-    "audit": "List pods that the webhook missed, and why; evict them if you wish.",
-    "migrate": "Say what changes for a cluster that uses another identity webhook.",
+    "certificates": "Issue and rotate the webhook's serving certificate.",
+    "operator": "Reconcile VestibuleWebhook, HostedWebhook, PublishedIssuer and ARO resources.",
+    "inject": "Inject identities into the pods of manifests, offline.",
+    "explain": "Show what a pod gets, from which annotation on which object, and what is missing.",
+    "lint": "Check manifests for mistakes before they are applied.",
+    "doctor": "Diagnose why a pod has no identity: issuer, token, clock, webhook, pods.",
+    "audit": "List pods that lack their identity or sandbox, with the cause; optionally evict them.",
+    "migrate": "Report what changes when a cluster moves from another identity webhook.",
     "initdata": "Build and check the initdata of confidential pods.",
-    "render": "Print what a cluster needs to run the webhook.",
-    "aro": "Check, plan and draw ARO HCP clusters before anything is created.",
-    "oidc": "Publish, check and rotate the keys of a cluster's issuer.",
-    "azwi": "Commands of the Azure Workload Identity CLI, as they are.",
-    "azure": "Make an issuer and identities in Azure, as ccoctl does.",
-    "aws": "Make an issuer and roles on AWS, as ccoctl does.",
-    "gcp": "Make an issuer and service accounts on Google Cloud, as ccoctl does.",
+    "render": "Print the manifests that install the webhook or the operator.",
+    "aro": "Validate, plan and draw ARO HCP clusters before anything is created.",
+    "oidc": "Create, publish, check and rotate the keys of a cluster's issuer.",
+    "azwi": "Commands of the Azure Workload Identity CLI (azwi).",
+    "azure": "Create an issuer and identities in Azure, compatible with ccoctl.",
+    "aws": "Create an issuer and roles on AWS, compatible with ccoctl.",
+    "gcp": "Create an issuer and service accounts on Google Cloud, compatible with ccoctl.",
     "broker": "Print the Secrets of CredentialsRequests that name their own identity.",
-    "ccoctl": "Take command lines of ccoctl as they are.",
-    "simulate": "Run a double of Azure on this machine, with faults on demand.",
+    "ccoctl": "Accept command lines of ccoctl unchanged.",
+    "simulate": "Run a simulator of Azure on this machine, with faults on request.",
 }
+
+_COMPAT: Final = ("azwi", "ccoctl")
+"""Commands that accept the command lines of other programs."""
 
 _EPILOG = """\b
 Exit codes:
-  0  all is well
+  0  success
   1  something failed (a port in use, a file that cannot be written)
   2  the input is wrong: flags, settings, manifests; every problem is listed
   3  a pod would be refused, or a check failed
@@ -54,8 +57,8 @@ Try:
 """
 
 
-class _Lazy(click.Group):
-    """Knows the names of its commands, and loads one when it is wanted."""
+class _LazyCommands(click.Group):
+    """Knows the names of all commands and imports one when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -63,7 +66,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"vestibule.cli.{cmd_name}")
+        folder = "vestibule.cli.compat" if cmd_name in _COMPAT else "vestibule.cli"
+        module = importlib.import_module(f"{folder}.{cmd_name}")
         command: click.Command = module.command
         return command
 
@@ -73,13 +77,13 @@ class _Lazy(click.Group):
 
 
 @click.group(
-    cls=_Lazy,
+    cls=_LazyCommands,
     epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(__version__, prog_name="vestibule")
 def cli() -> None:
-    """Every pod that enters a cluster leaves this hall with its cloud identity."""
+    """Workload identity and sandbox injection for Kubernetes pods."""
 
 
 def main() -> NoReturn:

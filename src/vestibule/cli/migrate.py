@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vestibule import errors
-from vestibule.cli import live, main, options, printer
+from vestibule.cli import kubeclient, main, options, printer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vestibule.apps.migrate.run import Found, Report
-    from vestibule.core.migrate.difference import Group
+    from vestibule.diagnose.migrate.pod_diff import ChangeGroup
+    from vestibule.diagnose.migrate.run import FoundInstallation, MigrationReport
 
 _EPILOG = """\b
 A cluster that runs another identity webhook: what is installed, what it means here, what would change:
@@ -32,7 +32,7 @@ Manifests, with the other webhook's own among them or without:
 
 \b
 Known: Azure Workload Identity, the EKS pod identity webhook, the GCP workload identity federation webhook,
-cwii, and GKE's key on ServiceAccounts. Nothing is written, to no cluster and to no file.
+cwii, and GKE's key on ServiceAccounts. Nothing is written, neither to a cluster nor to a file.
 Exit code 3: in better mode a pod would be refused that is admitted today.
 """
 
@@ -64,7 +64,7 @@ Exit code 3: in better mode a pod would be refused that is admitted today.
     default=3,
     show_default=True,
     type=click.IntRange(0),
-    help="Workloads to name for each difference.",
+    help="Number of workloads to name for each difference.",
 )
 @options.output("text", "json", "settings")
 def command(
@@ -76,7 +76,7 @@ def command(
     examples: int,
     output: str,
 ) -> None:
-    """Say what changes, and what stays, for a cluster that uses another identity webhook."""
+    """Report what changes, and what stays, when a cluster moves from another identity webhook."""
     asked = kubeconfig is not None or context is not None
     in_pod = bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
     if files and asked:
@@ -85,19 +85,21 @@ def command(
         raise click.UsageError("nothing to look at: give -f, --kubeconfig or --context")
     logging.getLogger("vestibule").addHandler(logging.NullHandler())  # what is odd stands in the report
     try:
-        from vestibule.apps.migrate import run
+        from vestibule.diagnose.migrate import run
     except ModuleNotFoundError as error:
         raise errors.MissingExtra("migrate", "cluster,offline") from error
 
-    question = run.Asked(provider, examples)
+    question = run.MigrationOptions(provider, examples)
     if files:
-        from vestibule.adapters.cluster import entity
-        from vestibule.apps.offline import documents
+        from vestibule.diagnose.offline import manifest_files
+        from vestibule.kube import manifest_object
 
-        read = documents.read(files, sys.stdin.buffer)
-        report = run.manifests(read, namespace or entity.DEFAULT_NAMESPACE, question, printer.progress())
+        read = manifest_files.read(files, sys.stdin.buffer)
+        report = run.manifests(
+            read, namespace or manifest_object.DEFAULT_NAMESPACE, question, printer.progress()
+        )
     else:
-        report = run.live(live.client(kubeconfig, context), namespace, question, printer.progress())
+        report = run.live(kubeclient.client(kubeconfig, context), namespace, question, printer.progress())
     if output == "json":
         click.echo(printer.json_text(_data(report)), nl=False)
     elif output == "settings":
@@ -108,14 +110,14 @@ def command(
         sys.exit(main.EXIT_REFUSED)
 
 
-def _settings(report: Report) -> None:
+def _settings(report: MigrationReport) -> None:
     for text in (*report.notes, *(note for one in report.found for note in one.meaning.notes)):
         click.secho(f"warning: {text}", fg="yellow", err=True)
     if report.settings:
         click.echo(printer.yaml_text([report.settings]), nl=False)
 
 
-def _data(report: Report) -> dict[str, Any]:
+def _data(report: MigrationReport) -> dict[str, Any]:
     return {
         "installations": [_installation(one) for one in report.found],
         "settings": report.settings,
@@ -135,7 +137,7 @@ def _data(report: Report) -> dict[str, Any]:
     }
 
 
-def _installation(one: Found) -> dict[str, Any]:
+def _installation(one: FoundInstallation) -> dict[str, Any]:
     there = one.installation
     started = there.started
     return {
@@ -156,7 +158,7 @@ def _installation(one: Found) -> dict[str, Any]:
     }
 
 
-def _show(report: Report) -> None:
+def _show(report: MigrationReport) -> None:
     if not report.found:
         click.echo("no other identity webhook is installed here")
     for one in report.found:
@@ -184,7 +186,7 @@ def _show(report: Report) -> None:
     _pods(report)
 
 
-def _facts(one: Found) -> list[str]:
+def _facts(one: FoundInstallation) -> list[str]:
     there = one.installation
     shown = [f"MutatingWebhookConfiguration {there.configuration}, webhook {there.hook.get('name')}"]
     if there.deployment is not None:
@@ -198,9 +200,9 @@ def _facts(one: Found) -> list[str]:
     return shown
 
 
-def _pods(report: Report) -> None:
+def _pods(report: MigrationReport) -> None:
     if not report.settings:
-        click.echo("nothing here asks for a cloud identity in a vocabulary that we know")
+        click.echo("no workload asks for a cloud identity in a dialect that we know")
         return
     data = _data(report)["workloads"]
     _head("workloads", f"{data['seen']} looked at, {data['served']} served today")
@@ -213,10 +215,10 @@ def _pods(report: Report) -> None:
     for one in report.refused:
         click.secho(f"  refused in better: {one.name}: {one.refused}", fg="red")
     for text in report.unread:
-        click.secho(f"  not looked at: {text}", fg="yellow")
+        click.secho(f"  not checked: {text}", fg="yellow")
 
 
-def _groups(groups: Sequence[Group]) -> None:
+def _groups(groups: Sequence[ChangeGroup]) -> None:
     for one in groups:
         colour = "red" if one.kind == "refused" else None
         named = f"  e.g. {', '.join(one.examples)}" if one.examples else ""

@@ -11,21 +11,21 @@ import click
 from vestibule.cli import options
 
 if TYPE_CHECKING:
-    from vestibule.apps.offline.documents import File
-    from vestibule.apps.offline.inject import Injected
-    from vestibule.apps.offline.overlay import Readable
-    from vestibule.core.mutation.policy import Policy
+    from vestibule.diagnose.offline.inject import InjectionResult
+    from vestibule.diagnose.offline.manifest_files import ManifestFile
+    from vestibule.diagnose.offline.overlay import ReadableCluster
+    from vestibule.injection.policy import Policy
 
 
-class Read(NamedTuple):
+class OfflineInputs(NamedTuple):
     """Everything a decision needs."""
 
-    files: list[File]
-    cluster: Readable | None
+    files: list[ManifestFile]
+    cluster: ReadableCluster | None
     policy: Policy
 
 
-class Asked(NamedTuple):
+class OfflineOptions(NamedTuple):
     """What ``options.manifests``, ``options.settings`` and ``options.cwii`` take."""
 
     files: tuple[str, ...]
@@ -48,36 +48,36 @@ def asked(
     settings_file: Path | None,
     mode: str | None,
     **cwii: Any,
-) -> Asked:
+) -> OfflineOptions:
     """The options of a command, together."""
     over = options.overrides(mode, cwii)
-    return Asked(files, cluster, kubeconfig, context, namespace, settings_file, over)
+    return OfflineOptions(files, cluster, kubeconfig, context, namespace, settings_file, over)
 
 
-def read(given: Asked) -> Read:
+def read(given: OfflineOptions) -> OfflineInputs:
     """Read the files, the settings and what stands beside them; raises InvalidInput with all problems."""
-    from vestibule.adapters import settingsfile
-    from vestibule.adapters.cluster.manifests import DirectoryCluster
-    from vestibule.apps.offline import beside, documents
-    from vestibule.cli import live
+    from vestibule import settingsfile
+    from vestibule.cli import kubeclient
+    from vestibule.diagnose.offline import manifest_files, policy_loader
+    from vestibule.kube.manifest_directory import DirectoryCluster
 
     settings = settingsfile.load(given.settings_file, given.over)
-    world: DirectoryCluster | Any = None
+    kata_policy: DirectoryCluster | Any = None
     if given.cluster is not None:
-        world = DirectoryCluster(given.cluster)
-        world.load()
+        kata_policy = DirectoryCluster(given.cluster)
+        kata_policy.load()
     elif given.kubeconfig is not None or given.context is not None:
-        world = live.cluster(given.kubeconfig, given.context)
-    files = documents.read(given.files, sys.stdin.buffer)
-    unused = beside.unused(settings, world)
+        kata_policy = kubeclient.cluster(given.kubeconfig, given.context)
+    files = manifest_files.read(given.files, sys.stdin.buffer)
+    unused = policy_loader.unused(settings, kata_policy)
     if unused:
         click.echo(f"warning: {unused}", err=True)
-    return Read(files, world, beside.policy(settings, world, files))
+    return OfflineInputs(files, kata_policy, policy_loader.policy(settings, kata_policy, files))
 
 
-def decided(given: Asked) -> Injected:
+def decided(given: OfflineOptions) -> InjectionResult:
     """Read the files, decide every pod; raises InvalidInput with all that is wrong."""
-    from vestibule.apps.offline import inject
+    from vestibule.diagnose.offline import inject
 
     found = read(given)
     return inject.run(found.files, found.cluster, found.policy, given.namespace)

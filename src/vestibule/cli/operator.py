@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vestibule.cli import live, options
+from vestibule.cli import kubeclient, options
 
 if TYPE_CHECKING:
-    from vestibule.apps.operator.app import App
+    from vestibule.operator.app import OperatorProcess
 
 _EPILOG = """\b
-In a cluster, with what it needs:
+Install it in a cluster:
   vestibule render --operator | kubectl apply --server-side -f -
 
 \b
-On your own machine, for the cluster of a context, as the only one:
+Run it on your own machine against a context, as the only replica:
   vestibule operator --context staging --namespace vestibule-system --no-leader-elect
 
 \b
-One object asks for the webhook:
+Ask for the webhook with one object:
   kubectl apply -f - <<END
   apiVersion: vestibule.dev/v1alpha1
   kind: VestibuleWebhook
@@ -40,35 +40,35 @@ One object asks for the webhook:
     envvar="POD_NAMESPACE",
     default="vestibule-system",
     show_default=True,
-    help="Where the lease is, and where the webhook is installed.",
+    help="Namespace of the Lease and of the webhook.",
 )
 @click.option(
-    "--image", envvar="VESTIBULE_IMAGE", default="", help="Of the webhook, where an object names none."
+    "--image", envvar="VESTIBULE_IMAGE", default="", help="Image of the webhook, for objects that name none."
 )
 @click.option(
     "--only",
     multiple=True,
     metavar="NAME",
-    help="Look after this VestibuleWebhook alone; can be given several times.",
+    help="Reconcile only this VestibuleWebhook; may be repeated.",
 )
 @click.option(
     "--issuers/--no-issuers",
     default=True,
     show_default=True,
-    help="Look after PublishedIssuers; one operator of a cluster is enough.",
+    help="Reconcile PublishedIssuers; one operator per cluster is enough.",
 )
 @click.option(
     "--issuer-host",
     "issuer_hosts",
     multiple=True,
     metavar="HOST",
-    help="Send our Azure login to this host, too, where a PublishedIssuer names it; several times.",
+    help="Host that may receive the operator's Azure login when a PublishedIssuer names it; may be repeated.",
 )
 @click.option(
     "--leader-elect/--no-leader-elect",
     default=True,
     show_default=True,
-    help="Stand for election; without it this must be the only process.",
+    help="Use leader election; without it this must be the only replica.",
 )
 @click.option("--lease", default="vestibule-operator", show_default=True, help="Name of the Lease.")
 @click.option(
@@ -77,20 +77,24 @@ One object asks for the webhook:
     show_default=True,
     help="Where /metrics, /healthz and /readyz are served in plain HTTP; empty: nowhere.",
 )
-@click.option("--hosted", is_flag=True, help="Look after HostedWebhooks beside hosted control planes, too.")
+@click.option("--hosted", is_flag=True, help="Also reconcile HostedWebhooks (hosted control planes).")
 @click.option(
     "--hosted-namespace",
     "hosted_namespaces",
     multiple=True,
     metavar="NAME",
-    help="With --hosted: in this namespace; can be given several times.",
+    help="With --hosted: reconcile in this namespace; may be repeated.",
 )
 @click.option(
     "--hosted-all-namespaces",
     is_flag=True,
-    help="With --hosted: in every namespace, which needs the right to every Secret.",
+    help="With --hosted: reconcile in every namespace; needs permission for every Secret.",
 )
-@click.option("--aro", is_flag=True, help="Look after ARO HCP clusters (AROCluster and its kin), too.")
+@click.option(
+    "--aro",
+    is_flag=True,
+    help="Also reconcile ARO HCP clusters (AROCluster, AROControlPlane, AROMachinePool).",
+)
 @click.option(
     "--aro-watch-filter",
     default="",
@@ -101,7 +105,7 @@ One object asks for the webhook:
     "--aro-webhook",
     default="",
     metavar="SERVICE|URL",
-    help="With --aro: check these objects when they are written, at this Service or address.",
+    help="With --aro: validate these objects at admission, through this Service or address.",
 )
 @click.option(
     "--aro-webhook-addr",
@@ -114,36 +118,39 @@ One object asks for the webhook:
     "aro_kinds",
     multiple=True,
     metavar="GROUP/KIND/PLURAL",
-    help="With --aro: a kind of Azure Service Operator that may be embedded besides those that clusters are "
-    "made of; can be given several times.",
+    help="With --aro: a further kind of Azure Service Operator that may be embedded; may be repeated.",
 )
 @click.option(
     "--azure-cloud",
     default="",
     metavar="NAME|FILE",
-    help="With --aro: the Azure of all vaults, in the place of what the objects name.",
+    help="With --aro: the Azure cloud of all vaults, instead of the one that objects name.",
 )
 @click.option(
     "--allow-loopback",
     is_flag=True,
-    help="For tests on one machine: call clusters that objects name at loopback addresses, too.",
+    help="For tests on one machine: also call clusters at loopback addresses.",
 )
 @click.option(
-    "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Objects looked at at once."
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    help="Maximum number of concurrent reconciles.",
 )
 @click.option(
     "--resync",
     type=click.FloatRange(min=1),
     default=300.0,
     show_default=True,
-    help="Seconds between two looks at an object at which nothing happens.",
+    help="Seconds between two reconciles of an object without changes.",
 )
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
-    help="Lowest level that is logged.",
+    help="Lowest log level.",
 )
 def command(
     kubeconfig: Path | None,
@@ -170,16 +177,16 @@ def command(
     resync: float,
     log_level: str,
 ) -> None:
-    """Install the webhook that objects ask for, and keep it, until SIGTERM."""
+    """Run the operator: reconcile VestibuleWebhook, HostedWebhook, PublishedIssuer and ARO resources."""
     if hosted and bool(hosted_namespaces) == hosted_all_namespaces:
         raise click.UsageError("--hosted wants one of --hosted-namespace and --hosted-all-namespaces")
     if not hosted and (hosted_namespaces or hosted_all_namespaces):
         raise click.UsageError("--hosted-namespace and --hosted-all-namespaces are for --hosted")
-    client = live.client(kubeconfig, context)
-    from vestibule.apps.operator import app
+    client = kubeclient.client(kubeconfig, context)
+    from vestibule.operator import app
 
     identity = f"{os.environ.get('HOSTNAME') or 'operator'}-{uuid.uuid4()}"
-    wanted = app.Options(
+    wanted = app.OperatorOptions(
         namespace=namespace,
         identity=identity,
         image=image,
@@ -200,9 +207,9 @@ def command(
         azure_cloud=azure_cloud,
         loopback=allow_loopback,
     )
-    app.run(app.App(client, wanted), log_level, ready=_announce)
+    app.run(app.OperatorProcess(client, wanted), log_level, ready=_announce)
 
 
-def _announce(operator: App) -> None:
+def _announce(operator: OperatorProcess) -> None:
     for host, port in operator.server.addresses:
         click.echo(f"serving http://{host}:{port}/readyz", err=True)

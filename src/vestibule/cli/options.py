@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from vestibule.core.kinds import upstream
+from vestibule.compat import cwii_flags
 
 F = TypeVar("F", bound=Callable[..., Any])
 USUAL: Final = Path()
@@ -21,7 +21,7 @@ def settings(function: F) -> F:
     mode = click.option(
         "--mode",
         type=click.Choice(["better", "strict"]),
-        help="better: fix the defects of what we replace and tell. strict: the same pod and the same answer.",
+        help="strict: same pod and response as the upstream webhook. better: its defects are fixed.",
     )
     file = click.option(
         "--settings",
@@ -35,7 +35,7 @@ def settings(function: F) -> F:
 
 def cwii(function: F) -> F:
     """Every flag of cwii, as its own binary takes them."""
-    for flag in reversed(upstream.CWII):
+    for flag in reversed(cwii_flags.CWII):
         function = click.option(
             f"--{flag.name}", flag.name.replace("-", "_"), help=flag.about, metavar="VALUE"
         )(function)
@@ -45,7 +45,7 @@ def cwii(function: F) -> F:
 def overrides(mode: str | None, given: dict[str, Any]) -> dict[str, Any]:
     """What the command line and the environment say over the settings file."""
     flags = {name.replace("_", "-"): value for name, value in given.items()}
-    data = upstream.overrides(flags, os.environ)
+    data = cwii_flags.overrides(flags, os.environ)
     return data if mode is None else {"mode": mode, **data}
 
 
@@ -57,17 +57,17 @@ def output(*choices: str) -> Callable[[F], F]:
         type=click.Choice(choices),
         default=choices[0],
         show_default=True,
-        help="Form of the result.",
+        help="Output format.",
     )
 
 
 def manifests(function: F) -> F:
     """``-f``, ``--cluster`` and ``--namespace``."""
     namespace = click.option(
-        "-n", "--namespace", default="default", show_default=True, help="For objects that name none."
+        "-n", "--namespace", default="default", show_default=True, help="Namespace of objects that name none."
     )
     cluster = _cluster(
-        "Directory of manifests that stands for the cluster: namespaces, ServiceAccounts, workloads."
+        "Directory of manifests to use as the cluster: namespaces, ServiceAccounts, workloads."
     )
     files = _files("Manifest file, directory, or - for standard input; may be repeated.", required=True)
     return files(cluster(kubeconfig(namespace(function))))
@@ -85,13 +85,13 @@ def sandboxes(function: F) -> F:
 
 def pods(function: F) -> F:
     """``--namespace`` and ``--webhook-configuration`` of commands that go through the pods of a cluster."""
-    namespace = click.option("-n", "--namespace", default="", help="Look at the pods of this namespace only.")
+    namespace = click.option("-n", "--namespace", default="", help="Only pods of this namespace.")
     configuration = click.option(
         "--webhook-configuration",
         "configuration",
         default="",
         metavar="NAME",
-        help="The MutatingWebhookConfiguration that calls us, where it is not ours by name.",
+        help="Name of the MutatingWebhookConfiguration; default: found by its labels.",
     )
     return namespace(configuration(function))
 
@@ -106,13 +106,13 @@ def _files(about: str, *, required: bool) -> Callable[[F], F]:
 
 def kubeconfig(function: F) -> F:
     """``--kubeconfig`` and ``--context``."""
-    context = click.option("--context", help="Context of the kubeconfig; default: the current one.")
+    context = click.option("--context", help="Context of the kubeconfig; default: the current context.")
     file = click.option(
         "--kubeconfig",
         type=click.Path(path_type=Path),
         is_flag=False,
         flag_value=USUAL,
         metavar="[PATH]",
-        help="Read a live cluster through this kubeconfig; without a PATH through the one kubectl would use.",
+        help="Use a live cluster through this kubeconfig; without PATH: the one that kubectl uses.",
     )
     return file(context(function))

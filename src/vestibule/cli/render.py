@@ -12,46 +12,48 @@ import click
 from vestibule.cli import hosted, options, printer
 
 if TYPE_CHECKING:
-    from vestibule.adapters.cluster.memory import MemoryCluster
+    from vestibule.kube.memory_cluster import MemoryCluster
 
 _EPILOG = """\b
-Look before you apply:
+Compare before you apply:
   vestibule render --settings settings.toml | kubectl diff -f -
   vestibule render --settings settings.toml | kubectl apply --server-side -f -
 
 \b
-For one cluster, as it is:
+For one cluster, adapted to it:
   vestibule render --settings settings.toml --kubeconfig
   vestibule render --settings settings.toml --context staging
 
 \b
-With the registration for sandboxes, from a KataConfig that stands in the cluster or in a file:
+With the webhook configuration for sandboxes, from a KataConfig in the cluster or in a file:
   vestibule render --settings settings.toml --kubeconfig
   vestibule render --settings settings.toml -f kataconfig.yaml
 
 \b
-Beside a hosted control plane, with its Secrets in the same files; nothing is read from anywhere else:
+For a hosted control plane, with its Secrets in the same files; nothing else is read:
   vestibule render --hosted hypershift -f hcp.yaml -f secrets.yaml --part management
   vestibule render --hosted kamaji -f tenant.yaml --attach sidecar --tenant-id 1111-...
 
 \b
-The operator instead, which then installs the webhook that objects ask for:
+The operator, which installs the webhook for VestibuleWebhook objects:
   vestibule render --operator | kubectl apply --server-side -f -
 
 \b
-What the API server needs to show its client certificate (install.clientCa):
+What the API server needs to present its client certificate (install.clientCa):
   vestibule render --settings settings.toml --api-server
 
 \b
 The settings say where the certificate comes from (install.certificate), what is excluded, and what happens
 while the webhook is down (webhook.failurePolicy). The same settings always print the same objects.
-With --kubeconfig or --context the cluster is asked what it serves and what it has: what it does not serve is
-left out with a warning on standard error, what cannot work there is an error, and nothing is written.
+With --kubeconfig or --context the output is adapted to the cluster: kinds that it does not serve are left out
+with a warning on standard error, what cannot work there is an error, and nothing is written.
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--operator", is_flag=True, help="Print what the operator needs, in place of the webhook.")
+@click.option(
+    "--operator", is_flag=True, help="Print the manifests of the operator instead of the webhook's."
+)
 @click.option(
     "--api-server",
     is_flag=False,
@@ -85,48 +87,48 @@ def command(
     **cwii: Any,
 ) -> None:
     """Print what a cluster needs: namespace, RBAC, Deployment, Service, budget, network policy,
-    registrations."""
-    from vestibule.adapters import settingsfile
+    webhook configurations."""
+    from vestibule import settingsfile
 
     settings = settingsfile.load(settings_file, options.overrides(mode, cwii))
     if operator:
-        from vestibule.core.native import operator as operators
+        from vestibule.manifests import operator as operators
 
         _print(operators.objects(settings), output)
         return
     if api_server is not None:
-        from vestibule.core.native import apiserver
+        from vestibule.manifests import apiserver_client_certificate
 
-        _print(apiserver.files(settings, api_server), output)
+        _print(apiserver_client_certificate.files(settings, api_server), output)
         return
     if flavour is not None:
-        asked = hosted.Asked(flavour, attach, part, program, tenant_id, azure_environment, region)
+        asked = hosted.HostedOptions(flavour, attach, part, program, tenant_id, azure_environment, region)
         objects, told = hosted.run(asked, files, settings.install.image)
-        _tell(told)
+        _print_warnings(told)
         _print(objects, output)
         return
-    from vestibule.core.native import install
+    from vestibule.manifests import install
 
-    beside = _beside(cluster, files)
+    beside = _read_inputs(cluster, files)
     if kubeconfig is None and context is None:
         import asyncio
 
-        from vestibule.apps.offline import sandboxes
+        from vestibule.diagnose.offline import sandbox_sources
 
-        said = asyncio.run(sandboxes.look(settings, beside))
-        objects, warnings = install.objects(settings, said.world), said.warnings
+        said = asyncio.run(sandbox_sources.read_sources(settings, beside))
+        objects, warnings = install.objects(settings, said.kata_policy), said.warnings
     else:
-        from vestibule.cli import live
+        from vestibule.cli import kubeclient
 
-        client = live.client(kubeconfig, context)
-        from vestibule.apps.offline import render
+        client = kubeclient.client(kubeconfig, context)
+        from vestibule.diagnose.offline import render
 
         objects, warnings = render.run(settings, client, beside)
-    _tell([*install.weaknesses(settings), *warnings])
+    _print_warnings([*install.weaknesses(settings), *warnings])
     _print(objects, output)
 
 
-def _tell(warnings: Iterable[str]) -> None:
+def _print_warnings(warnings: Iterable[str]) -> None:
     for warning in warnings:
         click.secho(f"warning: {warning}", fg="yellow", err=True)
 
@@ -139,13 +141,13 @@ def _print(objects: list[dict[str, Any]], output: str) -> None:
         click.echo(printer.yaml_text(objects), nl=False)
 
 
-def _beside(cluster: Path | None, files: tuple[str, ...]) -> MemoryCluster:
+def _read_inputs(cluster: Path | None, files: tuple[str, ...]) -> MemoryCluster:
     """What a directory and files say beside the settings; raises InvalidInput with all problems."""
-    from vestibule.adapters.cluster.manifests import DirectoryCluster
-    from vestibule.apps.offline import beside, documents
+    from vestibule.diagnose.offline import manifest_files, policy_loader
+    from vestibule.kube.manifest_directory import DirectoryCluster
 
-    world = None
+    kata_policy = None
     if cluster is not None:
-        world = DirectoryCluster(cluster)
-        world.load()
-    return beside.objects(world, documents.read(files, sys.stdin.buffer) if files else [])
+        kata_policy = DirectoryCluster(cluster)
+        kata_policy.load()
+    return policy_loader.objects(kata_policy, manifest_files.read(files, sys.stdin.buffer) if files else [])

@@ -15,7 +15,7 @@ from vestibule import errors
 from vestibule.cli import options, printer
 
 if TYPE_CHECKING:
-    from vestibule.apps.simulate.azure.running import Running, Wanted
+    from vestibule_simulators.azure.runner import RunningSimulator, SimulatorOptions
 
 _EPILOG = """\b
 In one terminal:
@@ -29,57 +29,55 @@ In another, the same commands as for Azure:
     --credentials-requests-dir ./requests --output-dir ./out
 
 \b
-What if the first two role assignments come too early, and the account's answer is lost?
+What if the first two role assignments come too early, and the account's response is lost?
   curl --cacert ./sim/ca.pem $VESTIBULE_SIMULATOR/_simulate/faults -d '[
     {"on": "PUT */roleAssignments/*", "times": 2, "status": 400, "code": "PrincipalNotFound"},
     {"on": "PUT */storageAccounts/*", "mode": "after", "cut": true}]'
 
 \b
-What did it do, and did it wait where it was told to?
+What did it do, and did it respect Retry-After?
   curl --cacert ./sim/ca.pem $VESTIBULE_SIMULATOR/_simulate/calls
 
 \b
-The certificates are for this machine and for this run. Nothing leaves it, but for the documents of issuers
-that are elsewhere. docs/simulate.md says what is simulated and what is not.
+The certificates are for this machine and for this run. The simulator makes no call to other machines, except
+to read the documents of other issuers. docs/simulate.md lists what is simulated and what is not.
 """
 
 
 @click.group("simulate")
 def command() -> None:
-    """Run a double of a cloud on this machine: real HTTPS, strict answers, faults on demand."""
+    """Run a simulator of a cloud on this machine: real HTTPS, strict checks, faults on request."""
 
 
 @command.command("azure", epilog=_EPILOG)
 @click.option(
-    "--addr", default="127.0.0.1:0", show_default=True, help="Where to listen; port 0 is a free one."
+    "--addr", default="127.0.0.1:0", show_default=True, help="Address to listen on; port 0 picks a free one."
 )
 @click.option(
     "--dir",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="For env.sh, cloud.json and certificates; default: a new one among the temporary files.",
+    help="Directory for env.sh, cloud.json and certificates; default: a new temporary one.",
 )
 @click.option(
     "--state",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="What exists: read at the start when the file is there, written at the end.",
+    help="State file: read at the start if it exists, written at the end.",
 )
 @click.option("--faults", type=click.Path(path_type=Path, dir_okay=False), help="JSON list of faults.")
 @click.option(
     "--azurite",
     default="",
     metavar="URL",
-    help="Keep blobs in this Azurite; default: in memory, saved with the state.",
+    help="Store blobs in this Azurite; default: in memory, saved with the state.",
 )
 @click.option(
     "--trust",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="PEM file of authorities that issuers elsewhere, and Azurite, may have.",
+    help="PEM file of CAs to trust for other issuers and for Azurite.",
 )
-@click.option(
-    "--subscription-id", "subscription", default="", help="The subscription; default: a made-up one."
-)
-@click.option("--tenant-id", "tenant", default="", help="The tenant; default: a made-up one.")
+@click.option("--subscription-id", "subscription", default="", help="Subscription; default: a generated one.")
+@click.option("--tenant-id", "tenant", default="", help="Tenant; default: a generated one.")
 @click.option(
     "--data-access/--no-data-access",
     default=True,
@@ -87,7 +85,9 @@ def command() -> None:
     help="Whether the login may write blobs; in Azure an owner may not, unless it has a role for data.",
 )
 @click.option(
-    "--expose", is_flag=True, help="Listen where other machines can reach it: whoever can, owns it."
+    "--expose",
+    is_flag=True,
+    help="Listen on other than loopback addresses: anyone who can reach it controls it.",
 )
 @options.output("text", "json")
 def azure(
@@ -103,41 +103,41 @@ def azure(
     expose: bool,
     output: str,
 ) -> None:
-    """Simulate Azure: resource manager, Entra and blobs of one subscription, until it is ended."""
+    """Simulate Azure: resource manager, Entra ID and blobs of one subscription."""
     try:
-        from vestibule.apps.simulate.azure import running
-        from vestibule.apps.simulate.azure.state import Settings
+        from vestibule_simulators.azure import runner
+        from vestibule_simulators.azure.state import SimulatorSettings
     except ModuleNotFoundError as error:
-        raise errors.MissingExtra("simulate", "cluster,pki") from error
+        raise errors.MissingExtra("simulate", "simulate") from error
 
     host, port = _address(addr)
-    if not running.loopback(host) and not expose:
+    if not runner.loopback(host) and not expose:
         raise click.BadParameter(
             f"is {addr!r}, which other machines can reach, want a loopback address or --expose",
             param_hint="--addr",
         )
-    settings = Settings(data_access=data_access)
+    settings = SimulatorSettings(data_access=data_access)
     settings.subscription = _guid("--subscription-id", subscription) or settings.subscription
     settings.tenant = _guid("--tenant-id", tenant) or settings.tenant
     made = folder or Path(tempfile.mkdtemp(prefix="vestibule-simulate-"))
-    wanted = running.Wanted(made.absolute(), host, port, settings, state, faults, azurite, trust)
+    wanted = runner.SimulatorOptions(made.absolute(), host, port, settings, state, faults, azurite, trust)
     asyncio.run(_serve(wanted, output))
 
 
-async def _serve(wanted: Wanted, output: str) -> None:
-    from vestibule.apps.simulate.azure import running
+async def _serve(wanted: SimulatorOptions, output: str) -> None:
+    from vestibule_simulators.azure import runner
 
     end = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end.set)
     with contextlib.suppress(asyncio.CancelledError):
-        async with running.running(wanted) as found:
-            _tell(found, output)
+        async with runner.running(wanted) as found:
+            _print_addresses(found, output)
             await end.wait()
 
 
-def _tell(found: Running, output: str) -> None:
+def _print_addresses(found: RunningSimulator, output: str) -> None:
     if output == "json":
         report = {
             "address": found.base,
@@ -163,8 +163,8 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _guid(flag: str, value: str) -> str:
-    from vestibule.apps.simulate.azure import bodies
+    from vestibule_simulators.azure import validation
 
-    if value and not bodies.guid(value):
+    if value and not validation.guid(value):
         raise click.BadParameter(f"is {value!r}, want a GUID", param_hint=flag)
     return value

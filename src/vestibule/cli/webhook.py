@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vestibule.cli import live, options, standin
+from vestibule.cli import kubeclient, options
+from vestibule.cli.compat import upstream_webhooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vestibule.adapters.settingsfile import Watched
-    from vestibule.apps.webhook.app import App
-    from vestibule.core.kinds import goflags
+    from vestibule.compat import goflags
+    from vestibule.settingsfile import WatchedSettings
+    from vestibule.webhook.app import WebhookProcess
 
 _EPILOG = """\b
 Without a cluster, from a directory of manifests:
@@ -30,25 +31,25 @@ In place of another webhook, with the flags that its Deployment has:
   vestibule webhook --as azwi --help
 
 \b
-Every flag of cwii works as it is, and so does its variable: --gcp-delivery is CWII_GCP_DELIVERY.
-The settings file is read again when it changes; a bad one is reported and the last good one stays.
+Every flag of cwii and its variable are accepted: --gcp-delivery is CWII_GCP_DELIVERY.
+The settings file is reloaded on change; an invalid one is reported and the last valid one stays in use.
 """
 
 
-@click.command(cls=standin.Command, epilog=_EPILOG)
+@click.command(cls=upstream_webhooks.CompatCommand, epilog=_EPILOG)
 @click.option(
     "--cluster",
     type=click.Path(path_type=Path),
-    help="Serve from this directory of manifests instead of a live cluster; read again on change.",
+    help="Use this directory of manifests instead of a live cluster; reloaded on change.",
 )
 @options.kubeconfig
 @click.option(
     "--as",
     "program",
-    type=click.Choice(standin.PROGRAMS),
-    help="Stand in for another webhook: its flags and variables follow, as they are.",
+    type=click.Choice(upstream_webhooks.PROGRAMS),
+    help="Replace another webhook: accept its flags and variables unchanged.",
 )
-@click.option("--self-signed", is_flag=True, help="Make a throw-away certificate in a temporary directory.")
+@click.option("--self-signed", is_flag=True, help="Create a temporary self-signed certificate.")
 @click.option(
     "--metrics-addr", metavar="VALUE", help="Where /metrics is served in plain HTTP; empty: nowhere."
 )
@@ -69,43 +70,45 @@ def command(
     mode: str | None,
     **cwii: Any,
 ) -> None:
-    """Serve admission reviews over HTTPS, until SIGTERM."""
-    from vestibule.adapters import settingsfile
-    from vestibule.adapters.cluster.manifests import DirectoryCluster
-    from vestibule.adapters.observe import logs
-    from vestibule.apps.webhook import app
-    from vestibule.core.kinds import upstream
+    """Serve admission reviews over HTTPS."""
+    from vestibule import settingsfile
+    from vestibule.compat import cwii_flags
+    from vestibule.kube.manifest_directory import DirectoryCluster
+    from vestibule.telemetry import logs
+    from vestibule.webhook import app
 
     over = options.overrides(mode, cwii)
-    meaning: goflags.Meaning | None = click.get_current_context().obj if program is not None else None
+    meaning: goflags.FlagSettings | None = click.get_current_context().obj if program is not None else None
     if meaning is not None:
         kubeconfig = kubeconfig or _path(meaning.kubeconfig)
-        over = upstream.merged(meaning.over, over)
+        over = cwii_flags.merged(meaning.over, over)
     serving: dict[str, Any] = over.setdefault("serving", {})
     if metrics_addr is not None:
         serving["metricsAddr"] = metrics_addr
     if client_ca is not None:
         serving["clientCa"] = client_ca
-    level = upstream.log_level(os.environ.get("RUST_LOG", ""))
+    level = cwii_flags.log_level(os.environ.get("RUST_LOG", ""))
     if level:
         serving["logLevel"] = level
     with tempfile.TemporaryDirectory(prefix="vestibule-") as scratch:
         if self_signed:
             serving |= _throw_away(Path(scratch))
 
-        def settings() -> settingsfile.Watched:
-            with standin.naming(meaning):
-                return settingsfile.Watched(settings_file, over, {} if meaning is None else meaning.under)
+        def settings() -> settingsfile.WatchedSettings:
+            with upstream_webhooks.naming(meaning):
+                return settingsfile.WatchedSettings(
+                    settings_file, over, {} if meaning is None else meaning.under
+                )
 
         if cluster is not None:
             directory = DirectoryCluster(cluster)
             directory.load()
-            webhook = app.App(settings(), directory)
+            webhook = app.WebhookProcess(settings(), directory)
         else:
             webhook = _live(settings, kubeconfig, context)
         if meaning is not None:
             logs.configure(webhook.log_level)
-            standin.tell(meaning)
+            upstream_webhooks.report_ignored(meaning)
         app.run(webhook, webhook.log_level, ready=_announce)
 
 
@@ -113,18 +116,20 @@ def _path(text: str) -> Path | None:
     return Path(text) if text else None
 
 
-def _live(watched: Callable[[], Watched], kubeconfig: Path | None, context: str | None) -> App:
+def _live(
+    watched: Callable[[], WatchedSettings], kubeconfig: Path | None, context: str | None
+) -> WebhookProcess:
     """The process over a live cluster."""
     settings = watched().settings
-    made = live.client(kubeconfig, context)
-    from vestibule.adapters.cluster.live import LiveCluster
-    from vestibule.apps.webhook import app
+    made = kubeclient.client(kubeconfig, context)
+    from vestibule.kube.live_cluster import LiveCluster
+    from vestibule.webhook import app
 
-    return app.App(watched(), LiveCluster(made, forgiving=settings.on_forbidden == "pass-over"))
+    return app.WebhookProcess(watched(), LiveCluster(made, forgiving=settings.on_forbidden == "pass-over"))
 
 
 def _throw_away(directory: Path) -> dict[str, str]:
-    from vestibule.core.pki import leaf
+    from vestibule.pki import leaf
 
     pair = leaf.self_signed(["localhost", "127.0.0.1", "::1"], now=datetime.now(UTC), days=1)
     certificate, key = directory / "tls.crt", directory / "tls.key"
@@ -135,7 +140,7 @@ def _throw_away(directory: Path) -> dict[str, str]:
     return {"tlsCert": str(certificate), "tlsKey": str(key)}
 
 
-def _announce(webhook: App) -> None:
+def _announce(webhook: WebhookProcess) -> None:
     for host, port in webhook.server.addresses:
         shown = f"[{host}]" if ":" in host else host
         click.echo(f"serving https://{shown}:{port}/mutate", err=True)

@@ -9,22 +9,22 @@ from __future__ import annotations
 from typing import Final
 
 COVERED: Final = {
-    "http": ("vestibule.adapters.serving",),
-    "review": ("vestibule.core", "vestibule.apps.webhook.handler"),
-    "kubeconfig": ("vestibule.adapters.cluster.kubeconfig", "vestibule.adapters.cluster.access"),
+    "http": ("vestibule.httpserver",),
+    "review": ("vestibule.admission", "vestibule.injection", "vestibule.webhook.handler"),
+    "kubeconfig": ("vestibule.kube.kubeconfig", "vestibule.kube.access"),
     "settings": (
-        "vestibule.adapters.settingsfile",
-        "vestibule.core.kinds",
-        "vestibule.core.mutation.policy",
+        "vestibule.settingsfile",
+        "vestibule.api",
+        "vestibule.injection.policy",
     ),
     "yamledit": (
-        "vestibule.adapters.cluster.yamltext",
-        "vestibule.adapters.cluster.yamltree",
-        "vestibule.adapters.cluster.yamlvalues",
-        "vestibule.apps.offline",
+        "vestibule.yamledit.yaml_documents",
+        "vestibule.yamledit.tree",
+        "vestibule.yamledit.values",
+        "vestibule.diagnose.offline",
     ),
-    "initdata": ("vestibule.core.initdata",),
-    "jwks": ("vestibule.core.oidc",),
+    "initdata": ("vestibule.initdata",),
+    "jwks": ("vestibule.oidc",),
 }
 """The targets, and the modules whose coverage makes an input worth keeping."""
 NAMES: Final = tuple(COVERED)

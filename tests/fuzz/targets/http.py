@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from tests.fuzz import mutators
-from vestibule.adapters.serving.heads import Heads
-from vestibule.adapters.serving.limits import Limits
-from vestibule.adapters.serving.messages import HttpRequest
-from vestibule.adapters.serving.reader import ENDED, Reader
+from vestibule.httpserver.header_cache import HeaderCache
+from vestibule.httpserver.limits import ServerLimits
+from vestibule.httpserver.messages import HttpRequest
+from vestibule.httpserver.request_parser import ENDED, RequestParser
 
 LONGEST: Final = 4096
-LIMITS: Final = Limits(body=200, headers=512, header_count=8, pipeline=4)
+LIMITS: Final = ServerLimits(body=200, headers=512, header_count=8, pipeline=4)
 WORDS: Final = (
     "POST / HTTP/1.1\r\n", "GET /x?timeout=3s HTTP/1.1\r\n", "HTTP/1.0", "HTTP/2.0", "\r\n", "\n",
     "\r\n\r\n", "Host: a\r\n", "host:", "Content-Length: 5\r\n", "Content-Length: 0005",
@@ -33,8 +33,8 @@ def check(data: bytes) -> None:
     if not data:
         return
     step, raw = data[0] % 64 + 1, data[1:]
-    whole = _read([raw], Heads())
-    known = Heads()
+    whole = _read([raw], HeaderCache())
+    known = HeaderCache()
     pieces = [raw[at : at + step] for at in range(0, len(raw), step)]
     cut = _read(pieces, known)
     again = _read(pieces, known)
@@ -48,8 +48,8 @@ def check(data: bytes) -> None:
             raise AssertionError(f"an impossible request: {method} {path} with {len(body)} bytes")
 
 
-def _read(pieces: list[bytes], heads: Heads) -> Seen:
-    reader = Reader(LIMITS, lambda: 1000.0, heads)
+def _read(pieces: list[bytes], heads: HeaderCache) -> Seen:
+    reader = RequestParser(LIMITS, lambda: 1000.0, heads)
     requests: list[tuple[str, str, str, bytes, str]] = []
     refusals: list[bytes] = []
     for piece in pieces:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.fuzz import mutators
-from vestibule.core.initdata import document, lint, measure
+from vestibule.initdata import document, lint, measure
 
 LONGEST: Final = 4096
 WORDS: Final = (
@@ -23,7 +23,7 @@ def mutate(data: bytes, longest: int, seed: int) -> bytes:
 def check(data: bytes) -> None:
     """The bytes as an annotation, as packed data, as a text, and as a file of a document."""
     text = data.decode("utf-8", "replace")
-    readers: tuple[Callable[[], document.Document], ...] = (
+    readers: tuple[Callable[[], document.InitdataDocument], ...] = (
         lambda: document.decode(text),
         lambda: document.parse(document.unpack(data)),
         lambda: document.parse(text),

@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.fuzz import mutators
 from vestibule import errors
-from vestibule.core.oidc import discovery, jwks, keys, tokens
+from vestibule.oidc import discovery, jwks, keys, tokens
 
 LONGEST: Final = 8192
 WORDS: Final = (
@@ -31,7 +31,7 @@ def check(data: bytes) -> None:
     try:
         found = jwks.parse(data)
     except ValueError:
-        found = jwks.Keys()
+        found = jwks.JwkSet()
     list(jwks.weak(found.keys))
     difference = jwks.compare(found, found)
     if any(difference):

@@ -10,8 +10,8 @@ from typing import Final
 
 from tests.fuzz import mutators
 from vestibule import errors
-from vestibule.adapters.cluster import kubeconfig, stored
-from vestibule.core.kinds import storedkubeconfig
+from vestibule.api import stored_kubeconfig
+from vestibule.kube import kubeconfig, stored_access
 
 LONGEST: Final = 4096
 WORDS: Final = (
@@ -50,10 +50,10 @@ def check(data: bytes) -> None:
 def _stored(data: bytes) -> None:
     """Read the bytes as what a Secret holds."""
     try:
-        found = stored.parse(data, "Secret a/b")
+        found = stored_access.parse(data, "Secret a/b")
     except errors.InvalidInput as error:
         if not error.problems:
             raise AssertionError("refused without a problem") from error
         return
-    if storedkubeconfig.server_problem(found.server):
+    if stored_kubeconfig.server_problem(found.server):
         raise AssertionError(f"server {found.server!r}")

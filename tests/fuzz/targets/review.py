@@ -17,10 +17,10 @@ import jsonpatch
 
 from tests.fuzz import mutators
 from tests.vectors import case
-from vestibule.adapters.cluster.memory import MemoryCluster
-from vestibule.apps.webhook.handler import Handler
-from vestibule.core.admission import apply
-from vestibule.core.kinds import config
+from vestibule.admission import apply
+from vestibule.api.settings import schema
+from vestibule.kube.memory_cluster import MemoryCluster
+from vestibule.webhook.handler import Handler
 
 Json = dict[str, Any]
 
@@ -126,8 +126,8 @@ def _cluster() -> MemoryCluster:
 
 
 @functools.cache
-def _settings(number: int) -> config.Settings:
-    return config.parse(SETTINGS[number], "fuzz")
+def _settings(number: int) -> schema.Settings:
+    return schema.parse(SETTINGS[number], "fuzz")
 
 
 @functools.cache

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.fuzz import mutators
-from vestibule import errors
-from vestibule.adapters import settingsfile
-from vestibule.core.mutation.policy import compile_policy
+from vestibule import errors, settingsfile
+from vestibule.injection.policy import compile_policy
 
 LONGEST: Final = 4096
 WORDS: Final = (

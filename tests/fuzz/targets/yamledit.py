@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tests.fuzz import mutators
-from vestibule.adapters.cluster import yamltext
-from vestibule.apps.offline import documents
-from vestibule.core.admission import pointer
+from vestibule.admission import pointer
+from vestibule.diagnose.offline import manifest_files
 from vestibule.errors import InvalidInput
+from vestibule.yamledit import yaml_documents
 
 LONGEST: Final = 4096
 LONGEST_KEY: Final = 1000
@@ -42,7 +42,7 @@ def check(data: bytes) -> None:
     if not data:
         return
     text = data[1:].decode("utf-8", "replace").removeprefix("\ufeff")
-    found, _ = yamltext.documents("fuzz.yaml", text)
+    found, _ = yaml_documents.documents("fuzz.yaml", text)
     for document in found:
         if not isinstance(document.value, dict):
             continue
@@ -50,14 +50,14 @@ def check(data: bytes) -> None:
         path = places[data[0] % len(places)]
         value = NEW[data[0] % len(NEW)]
         try:
-            edited = documents.patched(
+            edited = manifest_files.patched(
                 document, [{"op": "add", "path": pointer.pointer(*path), "value": value}]
             )
         except InvalidInput:
             if any(len(json.dumps(key)) > LONGEST_KEY for key in _keys(document.value)):
                 continue  # YAML has another form for such keys, which nobody writes
             raise
-        again, problems = yamltext.documents("fuzz.yaml", edited.text)
+        again, problems = yaml_documents.documents("fuzz.yaml", edited.text)
         if problems or [one.value for one in again if one.value is not None] != [edited.value]:
             raise AssertionError(f"{document.text!r} became {edited.text!r}: {problems}")
 

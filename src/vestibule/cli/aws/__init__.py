@@ -1,4 +1,4 @@
-"""``vestibule aws``: an issuer and roles on AWS, as ``ccoctl aws`` makes them."""
+"""``vestibule aws``: an issuer and roles on AWS, compatible with ``ccoctl aws``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Final
 
 import click
 
-from vestibule.cli import lazy
+from vestibule.cli import lazygroup
 
 _COMMANDS: Final = {
-    "create-key-pair": ("key_pair", "Make the keys that sign ServiceAccount tokens."),
+    "create-key-pair": ("key_pair", "Create the key pair that signs ServiceAccount tokens."),
     "create-identity-provider": ("issuer", "Publish an issuer in a bucket and let IAM trust it."),
-    "create-iam-roles": ("roles", "Make roles for CredentialsRequests."),
-    "create-all": ("everything", "All three, one after the other."),
-    "delete": ("delete", "Remove what was made, and nothing else."),
+    "create-iam-roles": ("roles", "Create IAM roles for CredentialsRequests."),
+    "create-all": ("everything", "All of the above, planned as a whole."),
+    "delete": ("delete", "Delete what vestibule created, and nothing else."),
 }
 
 _EPILOG: Final = """\b
@@ -33,10 +33,10 @@ A run that fails or is killed is repeated as it is; it goes on from there.
 
 @click.group(
     "aws",
-    cls=lazy.Group,
+    cls=lazygroup.LazyGroup,
     module="vestibule.cli.aws.commands",
     listed=_COMMANDS,
     epilog=_EPILOG,
 )
 def command() -> None:
-    """Make the trust behind cloud identities on AWS: keys, issuer, IAM provider, roles, manifests."""
+    """Create the trust for cloud identities on AWS: keys, issuer, IAM provider, roles, manifests."""

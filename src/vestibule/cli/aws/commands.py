@@ -1,4 +1,4 @@
-"""The commands of ``vestibule aws``: flags to values, values to the app, results to people."""
+"""The commands of ``vestibule aws``: from flags to a request, from the report to the output."""
 
 from __future__ import annotations
 
@@ -6,110 +6,98 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from vestibule.cli.provisioning import flags, runs
+from vestibule.cli.provisioning import flags, run
 from vestibule.cli.provisioning.keypair import key_pair
 
 __all__ = ["delete", "everything", "issuer", "key_pair", "roles"]
 
 if TYPE_CHECKING:
-    from vestibule.apps.provision.aws.request import Wanted
+    from vestibule.provision.aws.request import AwsRequest
 
-_REGION: Final = click.option("--region", default="", help="AWS region, as `eu-central-1`. Required.")
-_PRIVATE: Final = click.option(
-    "--create-private-s3-bucket",
-    "private",
-    is_flag=True,
-    help="Nobody reads the bucket but a CloudFront distribution, whose address is the issuer.",
-)
-_BOUNDARY: Final = click.option(
-    "--permissions-boundary-arn", "boundary", default="", metavar="ARN", help="Boundary of every role."
-)
-_PROVIDER: Final = click.option(
-    "--identity-provider-arn", "provider", default="", metavar="ARN", help="The IAM provider. Required."
-)
-_DRY_RUN: Final = click.option(
-    "--dry-run",
-    "dry",
-    is_flag=True,
-    help="Make no call: print the plan for an empty account, and write files for the aws command. "
-    "With delete: only read.",
-)
-_COMMON: Final = (_DRY_RUN, flags.PLAN, flags.parallel(), flags.OUTPUT_DIR, flags.OUTPUT)
+_COMMON: Final = ("--dry-run", "--plan", "--parallel", "--output-dir", "--output")
 
 
 @click.command("create-identity-provider")
-@flags.all_of(flags.NAME, _REGION, flags.PUBLIC_KEY, _PRIVATE, flags.VERIFY, *_COMMON)
+@flags.of(
+    "aws",
+    "create-identity-provider",
+    ("--name", "--region", "--public-key-file", "--create-private-s3-bucket", "--verify", *_COMMON),
+)
 def issuer(**given: Any) -> None:
     """Publish discovery document and keys in a bucket, and let IAM trust them.
 
     Keys are merged with those that are published, never replaced.
     """
-    from vestibule.apps.provision.aws import commands
+    from vestibule.provision.aws import commands
 
-    flags.required({"--name": given["name"], "--region": given["region"]})
-    runs.show(commands.issuer(_wanted(given), given["public_key"], runs.how(given)), given)
+    flags.require(given, "--name", "--region")
+    run.show(commands.issuer(_desired(given), given["public_key"], run.options(given)), given)
 
 
 @click.command("create-iam-roles")
-@flags.all_of(flags.NAME, _REGION, flags.REQUESTS, _PROVIDER, _BOUNDARY, flags.TECH_PREVIEW, *_COMMON)
+@flags.of(
+    "aws",
+    "create-iam-roles",
+    (
+        "--name",
+        "--region",
+        "--credentials-requests-dir",
+        "--identity-provider-arn",
+        "--permissions-boundary-arn",
+        "--enable-tech-preview",
+        *_COMMON,
+    ),
+)
 def roles(**given: Any) -> None:
-    """Make a role with its permissions and Secret for every CredentialsRequest."""
-    from vestibule.apps.provision.aws import commands
+    """Create a role with its permissions and Secret for every CredentialsRequest."""
+    from vestibule.provision.aws import commands
 
-    flags.required(
-        {
-            "--name": given["name"],
-            "--credentials-requests-dir": given["requests_dir"],
-            "--identity-provider-arn": given["provider"],
-        }
-    )
-    found = runs.requests(given, "aws")
-    wanted = _wanted(given)._replace(requests=found.requests)
-    runs.show(commands.roles(wanted, runs.how(given)), given, found)
+    flags.require(given, "--name", "--credentials-requests-dir", "--identity-provider-arn")
+    found = run.requests(given, "aws")
+    desired = _desired(given)._replace(requests=found.requests)
+    run.show(commands.roles(desired, run.options(given)), given, found)
 
 
 @click.command("create-all")
-@flags.all_of(
-    flags.NAME,
-    _REGION,
-    flags.REQUESTS,
-    flags.PUBLIC_KEY,
-    _PRIVATE,
-    _BOUNDARY,
-    flags.TECH_PREVIEW,
-    flags.VERIFY,
-    *_COMMON,
+@flags.of(
+    "aws",
+    "create-all",
+    (
+        "--name",
+        "--region",
+        "--credentials-requests-dir",
+        "--public-key-file",
+        "--create-private-s3-bucket",
+        "--permissions-boundary-arn",
+        "--enable-tech-preview",
+        "--verify",
+        *_COMMON,
+    ),
 )
 def everything(**given: Any) -> None:
     """A key pair (unless --public-key-file is given), the issuer, and the roles."""
-    from vestibule.apps.provision.aws import commands
+    from vestibule.provision.aws import commands
 
-    flags.required(
-        {
-            "--name": given["name"],
-            "--region": given["region"],
-            "--credentials-requests-dir": given["requests_dir"],
-        }
-    )
-    found = runs.requests(given, "aws")
-    wanted = _wanted(given)._replace(requests=found.requests)
-    runs.show(commands.everything(wanted, given["public_key"], runs.how(given)), given, found)
+    flags.require(given, "--name", "--region", "--credentials-requests-dir")
+    found = run.requests(given, "aws")
+    desired = _desired(given)._replace(requests=found.requests)
+    run.show(commands.everything(desired, given["public_key"], run.options(given)), given, found)
 
 
 @click.command("delete")
-@flags.all_of(flags.NAME, _REGION, *_COMMON)
+@flags.of("aws", "delete", ("--name", "--region", *_COMMON))
 def delete(**given: Any) -> None:
-    """Remove what bears our tag, and nothing else. Keys and files stay."""
-    from vestibule.apps.provision.aws import commands
+    """Delete what has our tag, and nothing else. Keys and files stay."""
+    from vestibule.provision.aws import commands
 
-    flags.required({"--name": given["name"], "--region": given["region"]})
-    runs.show(commands.delete(given["name"], given["region"], runs.how(given)), given)
+    flags.require(given, "--name", "--region")
+    run.show(commands.delete(given["name"], given["region"], run.options(given)), given)
 
 
-def _wanted(given: dict[str, Any]) -> Wanted:
-    from vestibule.apps.provision.aws.request import Wanted as Made
+def _desired(given: dict[str, Any]) -> AwsRequest:
+    from vestibule.provision.aws import request
 
-    return Made(
+    return request.AwsRequest(
         given["name"],
         given["region"],
         private=given.get("private", False),

@@ -1,4 +1,4 @@
-"""``vestibule azure``: an issuer and identities in Azure, as ``ccoctl azure`` makes them."""
+"""``vestibule azure``: an issuer and identities in Azure, compatible with ``ccoctl azure``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Final
 
 import click
 
-from vestibule.cli import lazy
+from vestibule.cli import lazygroup
 
 _COMMANDS: Final = {
-    "create-key-pair": ("key_pair", "Make the keys that sign ServiceAccount tokens."),
+    "create-key-pair": ("key_pair", "Create the key pair that signs ServiceAccount tokens."),
     "create-oidc-issuer": ("issuer", "Publish discovery document and keys in a storage account."),
-    "create-managed-identities": ("identities", "Make identities for CredentialsRequests."),
-    "create-all": ("everything", "All three, one after the other."),
-    "delete": ("delete", "Remove what was made, and nothing else."),
-    "role": ("role", "Print the role that a run needs, and no more."),
+    "create-managed-identities": ("identities", "Create managed identities for CredentialsRequests."),
+    "create-all": ("everything", "All of the above, planned as a whole."),
+    "delete": ("delete", "Delete what vestibule created, and nothing else."),
+    "role": ("role", "Print the minimal custom role that a command needs."),
 }
 _ALIASES: Final = {"create-identity-provider": "create-oidc-issuer"}
 
@@ -39,11 +39,11 @@ A run that fails or is killed is repeated as it is; it goes on from there.
 
 @click.group(
     "azure",
-    cls=lazy.Group,
+    cls=lazygroup.LazyGroup,
     module="vestibule.cli.azure.commands",
     listed=_COMMANDS,
     aliases=_ALIASES,
     epilog=_EPILOG,
 )
 def command() -> None:
-    """Make the trust behind cloud identities in Azure: keys, issuer, managed identities, manifests."""
+    """Create the trust for cloud identities in Azure: keys, issuer, managed identities, manifests."""

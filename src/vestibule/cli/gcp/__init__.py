@@ -1,4 +1,4 @@
-"""``vestibule gcp``: an issuer and service accounts on Google Cloud, as ``ccoctl gcp`` makes them."""
+"""``vestibule gcp``: an issuer and service accounts on Google Cloud, compatible with ``ccoctl gcp``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Final
 
 import click
 
-from vestibule.cli import lazy
+from vestibule.cli import lazygroup
 
 _COMMANDS: Final = {
-    "create-key-pair": ("key_pair", "Make the keys that sign ServiceAccount tokens."),
-    "create-workload-identity-pool": ("pool", "Make a workload identity pool."),
+    "create-key-pair": ("key_pair", "Create the key pair that signs ServiceAccount tokens."),
+    "create-workload-identity-pool": ("pool", "Create a workload identity pool."),
     "create-workload-identity-provider": ("issuer", "Publish an issuer and let the pool trust it."),
-    "create-service-accounts": ("accounts", "Make service accounts for CredentialsRequests."),
-    "create-all": ("everything", "All four, one after the other."),
-    "delete": ("delete", "Remove what was made, and nothing else."),
+    "create-service-accounts": ("accounts", "Create service accounts for CredentialsRequests."),
+    "create-all": ("everything", "All of the above, planned as a whole."),
+    "delete": ("delete", "Delete what vestibule created, and nothing else."),
 }
 
 _EPILOG: Final = """\b
@@ -34,10 +34,10 @@ A run that fails or is killed is repeated as it is; it goes on from there.
 
 @click.group(
     "gcp",
-    cls=lazy.Group,
+    cls=lazygroup.LazyGroup,
     module="vestibule.cli.gcp.commands",
     listed=_COMMANDS,
     epilog=_EPILOG,
 )
 def command() -> None:
-    """Make the trust behind cloud identities on Google Cloud: keys, pool, issuer, accounts, manifests."""
+    """Create the trust for cloud identities on Google Cloud: keys, pool, issuer, accounts, manifests."""

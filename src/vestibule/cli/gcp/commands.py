@@ -1,4 +1,4 @@
-"""The commands of ``vestibule gcp``: flags to values, values to the app, results to people."""
+"""The commands of ``vestibule gcp``: from flags to a request, from the report to the output."""
 
 from __future__ import annotations
 
@@ -6,126 +6,140 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from vestibule.cli.gcp import flags
-from vestibule.cli.provisioning import flags as shared
-from vestibule.cli.provisioning import runs
+from vestibule.cli.provisioning import flags, run
 from vestibule.cli.provisioning.keypair import key_pair
 
 __all__ = ["accounts", "delete", "everything", "issuer", "key_pair", "pool"]
 
 if TYPE_CHECKING:
-    from vestibule.adapters.clouds.gcp.endpoints import Endpoints
-    from vestibule.apps.provision.gcp.request import Wanted
+    from vestibule.clouds.gcp.endpoints import GcpEndpoints
+    from vestibule.provision.gcp.request import GcpRequest
 
 _COMMON: Final = (
-    flags.UNIVERSE,
-    flags.ENDPOINTS,
-    flags.DRY_RUN,
-    shared.PLAN,
-    shared.parallel(),
-    shared.OUTPUT_DIR,
-    shared.OUTPUT,
+    "--universe-domain",
+    "--endpoints",
+    "--dry-run",
+    "--plan",
+    "--parallel",
+    "--output-dir",
+    "--output",
 )
 
 
 @click.command("create-workload-identity-pool")
-@shared.all_of(shared.NAME, flags.PROJECT, *_COMMON)
+@flags.of("gcp", "create-workload-identity-pool", ("--name", "--project", *_COMMON))
 def pool(**given: Any) -> None:
-    """Make a workload identity pool; one that was deleted lately is taken back."""
-    from vestibule.apps.provision.gcp import commands
+    """Create a workload identity pool; one that was deleted recently is restored."""
+    from vestibule.provision.gcp import commands
 
-    _required(given)
-    runs.show(commands.pool(_wanted(given), runs.how(given)), given)
+    flags.require(given, "--name", "--project")
+    run.show(commands.pool(_desired(given), run.options(given)), given)
 
 
 @click.command("create-workload-identity-provider")
-@shared.all_of(
-    shared.NAME,
-    flags.PROJECT,
-    flags.REGION,
-    flags.POOL,
-    flags.STORAGE,
-    shared.PUBLIC_KEY,
-    shared.VERIFY,
-    *_COMMON,
+@flags.of(
+    "gcp",
+    "create-workload-identity-provider",
+    (
+        "--name",
+        "--project",
+        "--region",
+        "--workload-identity-pool",
+        "--key-storage-method",
+        "--public-key-file",
+        "--verify",
+        *_COMMON,
+    ),
 )
 def issuer(**given: Any) -> None:
-    """Publish keys in a bucket, or keep them in the provider, and let a pool trust them.
+    """Publish keys in a bucket, or store them in the provider, and let a pool trust them.
 
     Keys are merged with those that are there, never replaced.
     """
-    from vestibule.apps.provision.gcp import commands
+    from vestibule.provision.gcp import commands
 
-    _required(given, **{"--workload-identity-pool": given["pool"]})
-    runs.show(commands.issuer(_wanted(given), given["public_key"], runs.how(given)), given)
+    flags.require(given, "--name", "--project", "--workload-identity-pool")
+    run.show(commands.issuer(_desired(given), given["public_key"], run.options(given)), given)
 
 
 @click.command("create-service-accounts")
-@shared.all_of(
-    shared.NAME,
-    flags.PROJECT,
-    shared.REQUESTS,
-    flags.POOL,
-    flags.PROVIDER,
-    shared.TECH_PREVIEW,
-    *_COMMON,
+@flags.of(
+    "gcp",
+    "create-service-accounts",
+    (
+        "--name",
+        "--project",
+        "--credentials-requests-dir",
+        "--workload-identity-pool",
+        "--workload-identity-provider",
+        "--enable-tech-preview",
+        *_COMMON,
+    ),
 )
 def accounts(**given: Any) -> None:
-    """Make a service account with its roles and Secret for every CredentialsRequest."""
-    from vestibule.apps.provision.gcp import commands
+    """Create a service account with its roles and Secret for every CredentialsRequest."""
+    from vestibule.provision.gcp import commands
 
-    _required(
+    flags.require(
         given,
-        **{
-            "--credentials-requests-dir": given["requests_dir"],
-            "--workload-identity-pool": given["pool"],
-            "--workload-identity-provider": given["provider"],
-        },
+        "--name",
+        "--project",
+        "--credentials-requests-dir",
+        "--workload-identity-pool",
+        "--workload-identity-provider",
     )
-    found = runs.requests(given, "gcp")
-    wanted = _wanted(given)._replace(requests=found.requests)
-    runs.show(commands.accounts(wanted, runs.how(given)), given, found)
+    found = run.requests(given, "gcp")
+    desired = _desired(given)._replace(requests=found.requests)
+    run.show(commands.accounts(desired, run.options(given)), given, found)
 
 
 @click.command("create-all")
-@shared.all_of(
-    shared.NAME,
-    flags.PROJECT,
-    flags.REGION,
-    shared.REQUESTS,
-    shared.PUBLIC_KEY,
-    flags.STORAGE,
-    shared.TECH_PREVIEW,
-    shared.VERIFY,
-    *_COMMON,
+@flags.of(
+    "gcp",
+    "create-all",
+    (
+        "--name",
+        "--project",
+        "--region",
+        "--credentials-requests-dir",
+        "--public-key-file",
+        "--key-storage-method",
+        "--enable-tech-preview",
+        "--verify",
+        *_COMMON,
+    ),
 )
 def everything(**given: Any) -> None:
     """A key pair (unless --public-key-file is given), the pool, the issuer, and the service accounts."""
-    from vestibule.apps.provision.gcp import commands
+    from vestibule.provision.gcp import commands
 
-    _required(given, **{"--credentials-requests-dir": given["requests_dir"]})
-    found = runs.requests(given, "gcp")
-    wanted = _wanted(given)._replace(requests=found.requests)
-    runs.show(commands.everything(wanted, given["public_key"], runs.how(given)), given, found)
+    flags.require(given, "--name", "--project", "--credentials-requests-dir")
+    found = run.requests(given, "gcp")
+    desired = _desired(given)._replace(requests=found.requests)
+    run.show(commands.everything(desired, given["public_key"], run.options(given)), given, found)
 
 
 @click.command("delete")
-@shared.all_of(shared.NAME, flags.PROJECT, shared.REQUESTS, flags.FORCE, *_COMMON)
+@flags.of(
+    "gcp",
+    "delete",
+    ("--name", "--project", "--credentials-requests-dir", "--force-delete-custom-roles", *_COMMON),
+)
 def delete(**given: Any) -> None:
-    """Remove what is ours, and nothing else. Keys and files stay.
+    """Delete what vestibule created, and nothing else. Keys and files stay.
 
     CredentialsRequests are needed only where the output directory has no inventory: they tell the accounts
     that the original made.
     """
-    from vestibule.apps.provision import inventory
-    from vestibule.apps.provision.gcp import commands
-    from vestibule.apps.provision.gcp.removal import Unwanted
+    from vestibule.provision import inventory
+    from vestibule.provision.gcp import commands
+    from vestibule.provision.gcp.delete_plan import DeleteInputs
 
     known = (given["output_dir"] / inventory.FILE).exists()
-    _required(given, **({} if known else {"--credentials-requests-dir": given["requests_dir"]}))
+    flags.require(given, "--name", "--project", *([] if known else ["--credentials-requests-dir"]))
     # those of the tech preview as well: what was made for them should go
-    found = runs.requests({**given, "tech_preview": True}, "gcp") if given["requests_dir"] else None
-    unwanted = Unwanted(
+    found = run.requests({**given, "tech_preview": True}, "gcp") if given["requests_dir"] else None
+    unwanted = DeleteInputs(
         given["name"],
         given["project"],
         given["universe"],
@@ -133,30 +147,26 @@ def delete(**given: Any) -> None:
         roles=given["force"],
         where=_where(given),
     )
-    runs.show(commands.delete(unwanted, runs.how(given)), given, found)
+    run.show(commands.delete(unwanted, run.options(given)), given, found)
 
 
-def _required(given: dict[str, Any], **more: object) -> None:
-    shared.required({"--name": given["name"], "--project": given["project"], **more})
+def _desired(given: dict[str, Any]) -> GcpRequest:
+    from vestibule.provision.gcp import request
 
-
-def _wanted(given: dict[str, Any]) -> Wanted:
-    from vestibule.apps.provision.gcp.request import Wanted as Made
-
-    return Made(
+    return request.GcpRequest(
         given["name"],
         given["project"],
         given.get("region", "us"),
         given["universe"],
         pool=given.get("pool", ""),
         provider=given.get("provider", ""),
-        embedded=given.get("storage") == flags.EMBEDDED,
+        embedded=given.get("storage") == flags.EMBEDDED_KEYS,
         where=_where(given),
     )
 
 
-def _where(given: dict[str, Any]) -> Endpoints:
-    from vestibule.adapters.clouds.gcp import endpoints
+def _where(given: dict[str, Any]) -> GcpEndpoints:
+    from vestibule.clouds.gcp import endpoints
 
     if given["endpoints"]:
         return endpoints.from_file(given["endpoints"], given["universe"])

@@ -14,18 +14,18 @@ From nothing to an issuer that clouds can read:
   vestibule oidc check --kubeconfig --service-account default/default
 
 \b
-A running cluster whose API server is not public, to a site of your own:
+A running cluster whose API server is not public, to a web site of your own:
   vestibule oidc publish --kubeconfig --to s3://my-bucket --shape aws
 
 \b
-A new signing key, in stages; call it again until it says that it is done:
+Rotate the signing key in stages; run it again until it is done:
   vestibule oidc rotate --to s3://my-bucket --issuer https://id.example.com --output-dir ./rotation
 """
 
 
 @click.group(epilog=_EPILOG)
 def command() -> None:
-    """Keys and documents of a cluster's issuer: made, published, checked, rotated."""
+    """Keys and documents of a cluster's issuer: create, publish, check, rotate."""
 
 
 command.add_command(documents.jwks)

@@ -9,7 +9,7 @@ import click
 
 from vestibule import errors
 from vestibule.cli import checks as shown
-from vestibule.cli import inputs, live, main, options
+from vestibule.cli import inputs, kubeclient, main, options
 from vestibule.cli.oidc import sources
 
 _EPILOG = """\b
@@ -22,8 +22,8 @@ Without a cluster: keys on disk, a token, and the place behind the address:
   vestibule oidc check --issuer https://id.example.com --token token.jwt --to s3://my-bucket --shape aws
 
 \b
-Tokens are made for ten minutes, looked at and thrown away; none is shown. Nothing is written.
-Exit codes: 0 all is well, 1 a place cannot be read, 2 the input is wrong, 3 at least one check failed.
+Tokens are requested for ten minutes, checked and discarded; none is shown. Nothing is written.
+Exit codes: 0 success, 1 a place cannot be read, 2 the input is wrong, 3 at least one check failed.
 Every id is explained in docs/oidc.md.
 """
 
@@ -32,7 +32,9 @@ Every id is explained in docs/oidc.md.
 @options.kubeconfig
 @click.option("--issuer", default="", metavar="URL", help="The issuer; default: the cluster's.")
 @click.option(
-    "--service-account", metavar="NAMESPACE/NAME", help="Make fresh tokens of this account and verify them."
+    "--service-account",
+    metavar="NAMESPACE/NAME",
+    help="Request fresh tokens of this account and verify them.",
 )
 @click.option("--token", "token_file", metavar="FILE", help="A token to verify; - for standard input.")
 @sources.public_keys
@@ -62,25 +64,25 @@ def check(
     shape = sources.shaped(shape_name)
     keys = sources.read(files) if files else ()
     try:
-        from vestibule.adapters.clouds import publication
-        from vestibule.apps.provision import check as checking
-        from vestibule.apps.provision.cluster import Account
+        from vestibule.clouds import publisher
+        from vestibule.provision import check as checking
+        from vestibule.provision.cluster_keys import TokenAccount
     except ModuleNotFoundError as error:
         raise errors.MissingExtra("oidc check", "cluster,pki") from error
-    from vestibule.core.oidc import tokens
+    from vestibule.oidc import tokens
 
     token = None
     if token_file is not None:
         place, text = inputs.token(token_file)
         try:
             token = tokens.parse(text)
-        except tokens.Malformed as error:
-            raise errors.InvalidInput(errors.Problem(place, "", str(error))) from None
-    question = checking.Question(
-        publication.fetching(tls),
+        except tokens.MalformedToken as error:
+            raise errors.InvalidInput(errors.InputProblem(place, "", str(error))) from None
+    question = checking.CheckOptions(
+        publisher.fetching(tls),
         issuer,
-        live.access(kubeconfig, context) if cluster else None,
-        Account(*inputs.account(service_account)) if service_account is not None else None,
+        kubeclient.access(kubeconfig, context) if cluster else None,
+        TokenAccount(*inputs.account(service_account)) if service_account is not None else None,
         token,
         keys,
         sources.opened(to) if to is not None else None,

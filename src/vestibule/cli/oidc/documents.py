@@ -16,20 +16,22 @@ _JWKS = """\b
   vestibule oidc jwks --kubeconfig -o json
 
 \b
-Exit codes: 0 all is well, 1 a file cannot be written or the cluster not be read, 2 a key cannot be used.
+Exit codes: 0 success, 1 a file cannot be written or the cluster not be read, 2 a key cannot be used.
 """
 _DISCOVERY = """\b
   vestibule oidc discovery --issuer https://myaccount.blob.core.windows.net/oidc
   vestibule oidc discovery --issuer https://id.example.com --shape aws --output-file openid-configuration
 
 \b
-Exit codes: 0 all is well, 1 a file cannot be written or the cluster not be read, 2 the input is wrong.
+Exit codes: 0 success, 1 a file cannot be written or the cluster not be read, 2 the input is wrong.
 """
 
 
 def _output_file(function: sources.F) -> sources.F:
     return click.option(
-        "--output-file", type=click.Path(path_type=Path), help="Write here instead of to standard output."
+        "--output-file",
+        type=click.Path(path_type=Path),
+        help="Write to this file instead of standard output.",
     )(function)
 
 
@@ -45,9 +47,9 @@ def jwks(
     output_file: Path | None,
     output: str,
 ) -> None:
-    """Print the JWKS of public keys, or of a running cluster; -o json says where each key came from."""
+    """Print the JWKS of public keys, or of a running cluster; -o json also shows where each key came from."""
     found, _ = sources.gathered(files, kubeconfig, context)
-    from vestibule.core.oidc import documents
+    from vestibule.oidc import documents
 
     body = documents.key_set(found)
     if output == "json":
@@ -81,10 +83,10 @@ def discovery(
     output_file: Path | None,
     output: str,
 ) -> None:
-    """Print the discovery document of an issuer; keys say which algorithms stand in it, RS256 otherwise."""
+    """Print the discovery document of an issuer; its algorithms come from the keys, else RS256."""
     shape = sources.shaped(shape_name)
-    from vestibule.adapters.clouds import publication
-    from vestibule.core.oidc import documents
+    from vestibule.clouds import publisher
+    from vestibule.oidc import documents
 
     algorithms: tuple[str, ...] = ("RS256",)
     if files or kubeconfig is not None or context is not None:
@@ -92,7 +94,7 @@ def discovery(
         algorithms, issuer = documents.algorithms(found), issuer or own
     if not issuer:
         raise click.UsageError("no issuer: give --issuer, or a cluster with --kubeconfig or --context")
-    publication.refuse(issuer, None)
+    publisher.refuse(issuer, None)
     body = documents.configuration(issuer, shape, algorithms)
     if output == "json":
         told = {

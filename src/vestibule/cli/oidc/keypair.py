@@ -15,26 +15,29 @@ _EPILOG = """\b
 \b
 The private key is readable by you alone from its first byte on, whatever the umask, and is never shown.
 Nothing is overwritten: a directory that has a key already is refused.
-Exit codes: 0 all is well, 1 a file cannot be written, 2 there is a key already.
+Exit codes: 0 success, 1 a file cannot be written, 2 there is a key already.
 """
 
 
 @click.command("create-key-pair", epilog=_EPILOG)
 @click.option(
-    "--output-dir", type=click.Path(path_type=Path), default=Path(), help="Where to; default: here."
+    "--output-dir",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    help="Output directory; default: the current one.",
 )
 @click.option(
     "--bits",
     type=click.Choice(["2048", "3072", "4096"]),
     default="4096",
     show_default=True,
-    help="Of the RSA key.",
+    help="Size of the RSA key.",
 )
 @options.output("text", "json")
 def create_key_pair(output_dir: Path, bits: str, output: str) -> None:
-    """Make the RSA key pair that signs ServiceAccount tokens, in two PEM files."""
+    """Create the RSA key pair that signs ServiceAccount tokens, in two PEM files."""
     try:
-        from vestibule.apps.provision import keypair
+        from vestibule.provision import keypair
     except ModuleNotFoundError as error:
         raise errors.MissingExtra("oidc create-key-pair", "pki") from error
 

@@ -11,7 +11,7 @@ from vestibule.cli import inputs, options, printer
 from vestibule.cli.oidc import sources
 
 if TYPE_CHECKING:
-    from vestibule.adapters.clouds.publication import Plan
+    from vestibule.clouds.publisher import PublicationPlan
 
 _EPILOG = """\b
 Azure blobs with your own login to Entra (az login); no shared key is needed:
@@ -19,7 +19,7 @@ Azure blobs with your own login to Entra (az login); no shared key is needed:
       --issuer https://myaccount.blob.core.windows.net/oidc
 
 \b
-Public blobs are forbidden: the account's static website, or a CDN or front door before it:
+Public blobs are forbidden: the account's static website, or a CDN or Azure Front Door in front of it:
   vestibule oidc publish --public-key sa.pub --to 'azblob:myaccount/$web' --issuer https://id.example.com
 
 \b
@@ -30,7 +30,7 @@ The keys of a running cluster, to S3; and a directory for a web server of your o
 \b
 What is published stays: new keys are added by their id, and a key goes only when --retire names it.
 Documents of another issuer are refused. Afterwards the public address is read and compared.
-Exit codes: 0 all is well, 1 the place or the public address fails, 2 the input is wrong or is refused.
+Exit codes: 0 success, 1 the place or the public address fails, 2 the input is wrong or is refused.
 """
 
 
@@ -40,18 +40,18 @@ Exit codes: 0 all is well, 1 the place or the public address fails, 2 the input 
 @sources.target(required=True)
 @click.option("--issuer", default="", metavar="URL", help="The issuer; default: the cluster's.")
 @sources.shape
-@click.option("--retire", multiple=True, metavar="KID", help="Take this key out; may be repeated.")
-@click.option("--adopt", is_flag=True, help="Take over documents that do not say whose they are.")
+@click.option("--retire", multiple=True, metavar="KID", help="Remove this key; may be repeated.")
+@click.option("--adopt", is_flag=True, help="Take over documents that carry no mark of an owner.")
 @click.option(
     "--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Tag of the objects; may be repeated."
 )
 @click.option(
     "--verify/--no-verify",
     default=None,
-    help="Read the public address afterwards; default: yes, but for a directory.",
+    help="Read the public address afterwards; default: yes, except for a directory.",
 )
 @sources.ca_bundle
-@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
 @options.output("text", "json")
 def publish(
     files: tuple[str, ...],
@@ -68,7 +68,7 @@ def publish(
     dry_run: bool,
     output: str,
 ) -> None:
-    """Publish keys and discovery document to a place, beside the keys that are there."""
+    """Publish keys and discovery document; keys that are already published stay."""
     labels = _tags(tags)
     tls = inputs.trusting(ca_bundle)
     keys, own = sources.gathered(files, kubeconfig, context)
@@ -76,16 +76,16 @@ def publish(
     if not issuer:
         raise click.UsageError("no issuer: give --issuer, or a cluster with --kubeconfig or --context")
     shape = sources.shaped(shape_name)
-    from vestibule.adapters.clouds import publication
+    from vestibule.clouds import publisher
 
-    publication.refuse(issuer, keys)
+    publisher.refuse(issuer, keys)
     store = sources.opened(to)
     if dry_run:
-        planned = publication.plan(store, issuer, keys, shape=shape, retire=retire, adopt=adopt)
+        planned = publisher.plan(store, issuer, keys, shape=shape, retire=retire, adopt=adopt)
         _show(planned, output, verified=False, dry_run=True)
         return
-    fetch = publication.fetching(tls) if (store.served if verify is None else verify) else None
-    done = publication.publish(
+    fetch = publisher.fetching(tls) if (store.served if verify is None else verify) else None
+    done = publisher.publish(
         store, issuer, keys, shape=shape, retire=retire, adopt=adopt, tags=labels, fetch=fetch
     )
     _show(done.plan, output, verified=done.verified, dry_run=False)
@@ -101,7 +101,7 @@ def _tags(given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _show(planned: Plan, output: str, *, verified: bool, dry_run: bool) -> None:
+def _show(planned: PublicationPlan, output: str, *, verified: bool, dry_run: bool) -> None:
     if output == "json":
         told = {
             "where": planned.where,

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vestibule import errors
-from vestibule.cli import inputs, live, options, printer
+from vestibule.cli import inputs, kubeclient, options, printer
 from vestibule.cli.oidc import sources
 
 if TYPE_CHECKING:
-    from vestibule.apps.provision.rotation import Progress, Setup
+    from vestibule.provision.rotation import RotationProgress, RotationSetup
 
 _EPILOG = """\b
   vestibule oidc rotate --to azblob:myaccount/oidc --issuer https://myaccount.blob.core.windows.net/oidc \\
       --output-dir ./rotation --kubeconfig --service-account default/default --dry-run
 
 \b
-Call it without --dry-run, and again until it says that it is done; or once with --wait. Each call does what
-can be done now, says what comes next, and may be interrupted anywhere. The stages:
+Run it without --dry-run, and again until it is done; or once with --wait. Each run does what can be done
+now, prints what comes next, and may be interrupted at any time. The stages:
   prepared   there is a new key, in --output-dir
   published  both keys are published; caches get time to notice
   switching  let the cluster sign with the new key now
@@ -31,7 +31,7 @@ can be done now, says what comes next, and may be interrupted anywhere. The stag
   done       the new key alone is published
 
 \b
-With --kubeconfig and --service-account the switch is seen in fresh tokens. Without them say --switched.
+With --kubeconfig and --service-account the switch is detected in fresh tokens. Without them give --switched.
 A key that the cluster signs with is never retired.
 Exit codes: 0 it went on or waits, 1 something failed, 2 the input is wrong.
 """
@@ -43,9 +43,9 @@ class _Duration(click.ParamType[float]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from vestibule.core.kinds import text
+        from vestibule import gostrconv
 
-        seconds = value if isinstance(value, float) else text.duration(str(value))
+        seconds = value if isinstance(value, float) else gostrconv.duration(str(value))
         if seconds is None:
             self.fail(f"is {value!r}, want a duration such as 90m or 24h", param, ctx)
         return seconds
@@ -58,18 +58,16 @@ class _Duration(click.ParamType[float]):
     "--output-dir",
     type=click.Path(path_type=Path),
     required=True,
-    help="Directory of this rotation alone: its state, and the new key pair.",
+    help="Directory for this rotation only: its state and the new key pair.",
 )
 @sources.shape
 @click.option(
     "--public-key",
     "file",
     metavar="FILE",
-    help="The new public key, when its private half is elsewhere; default: a pair is made.",
+    help="New public key, if its private key is stored elsewhere; default: a key pair is created.",
 )
-@click.option(
-    "--old", multiple=True, metavar="KID", help="A key that retires; default: the cluster's, or all."
-)
+@click.option("--old", multiple=True, metavar="KID", help="Key to retire; default: the cluster's, or all.")
 @click.option(
     "--settle",
     type=_Duration(),
@@ -82,19 +80,27 @@ class _Duration(click.ParamType[float]):
     type=_Duration(),
     default="24h",
     show_default=True,
-    help="The longest life of a token that a cloud is shown.",
+    help="Longest lifetime of a token that a cloud receives.",
 )
 @options.kubeconfig
 @click.option(
-    "--service-account", metavar="NAMESPACE/NAME", help="See the switch in fresh tokens of this account."
+    "--service-account", metavar="NAMESPACE/NAME", help="Detect the switch in fresh tokens of this account."
 )
-@click.option("--switched", is_flag=True, help="The cluster signs with the new key now: take my word.")
-@click.option("--wait", is_flag=True, help="Stay until it is done; may be interrupted and called again.")
 @click.option(
-    "--verify/--no-verify", default=None, help="Read the public address; default: but for a directory."
+    "--switched",
+    is_flag=True,
+    help="Skip detection: assume that the API server already signs with the new key.",
+)
+@click.option(
+    "--wait", is_flag=True, help="Wait until the rotation is done; may be interrupted and run again."
+)
+@click.option(
+    "--verify/--no-verify",
+    default=None,
+    help="Read the public address; default: yes, except for a directory.",
 )
 @sources.ca_bundle
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @options.output("text", "json")
 def rotate(
     to: str,
@@ -125,14 +131,14 @@ def rotate(
     shape = sources.shaped(shape_name)
     key = _one(file) if file is not None else None
     try:
-        from vestibule.adapters.clouds import publication
-        from vestibule.apps.provision import rotation
-        from vestibule.apps.provision.cluster import Account
+        from vestibule.clouds import publisher
+        from vestibule.provision import rotation
+        from vestibule.provision.cluster_keys import TokenAccount
     except ModuleNotFoundError as error:
         raise errors.MissingExtra("oidc rotate", "cluster,pki") from error
 
     store = sources.opened(to)
-    setup = rotation.Setup(
+    setup = rotation.RotationSetup(
         store,
         to,
         issuer,
@@ -142,9 +148,9 @@ def rotate(
         old,
         settle,
         longest_token,
-        access=live.access(kubeconfig, context) if cluster else None,
-        account=Account(*inputs.account(service_account)) if service_account is not None else None,
-        fetch=publication.fetching(tls) if (store.served if verify is None else verify) else None,
+        access=kubeclient.access(kubeconfig, context) if cluster else None,
+        account=TokenAccount(*inputs.account(service_account)) if service_account is not None else None,
+        fetch=publisher.fetching(tls) if (store.served if verify is None else verify) else None,
     )
     if dry_run:
         _outlook(setup, output)
@@ -167,13 +173,13 @@ def rotate(
 def _one(file: str) -> Any:
     found = sources.read([file])
     if len(found) != 1:
-        raise errors.InvalidInput(errors.Problem(file, "", f"has {len(found)} keys, want one"))
+        raise errors.InvalidInput(errors.InputProblem(file, "", f"has {len(found)} keys, want one"))
     return found[0]
 
 
-def _outlook(setup: Setup, output: str) -> None:
-    from vestibule.apps.provision import rotation
-    from vestibule.core.oidc import rotation as stages
+def _outlook(setup: RotationSetup, output: str) -> None:
+    from vestibule.oidc import rotation as stages
+    from vestibule.provision import rotation
 
     state, steps = rotation.outlook(setup)
     stage = "none" if state is None else stages.stage(state, setup.clock())
@@ -185,7 +191,7 @@ def _outlook(setup: Setup, output: str) -> None:
         click.echo(f"  {number}. {step}")
 
 
-def _show(progress: Progress, setup: Setup, output: str) -> None:
+def _show(progress: RotationProgress, setup: RotationSetup, output: str) -> None:
     state, following = progress.state, progress.next
     if output == "json":
         told = {
@@ -214,8 +220,8 @@ def _show(progress: Progress, setup: Setup, output: str) -> None:
             click.echo(line)
 
 
-def _instructions(setup: Setup) -> list[str]:
-    from vestibule.apps.provision import keypair
+def _instructions(setup: RotationSetup) -> list[str]:
+    from vestibule.provision import keypair
 
     public = setup.folder / keypair.PUBLIC_NAME
     private = setup.folder / keypair.PRIVATE_NAME

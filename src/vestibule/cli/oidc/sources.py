@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from vestibule import errors
-from vestibule.cli import live
-from vestibule.errors import Problem
+from vestibule.cli import kubeclient
+from vestibule.errors import InputProblem
 
 if TYPE_CHECKING:
-    from vestibule.adapters.clouds.objectstore.ports import ObjectStore
-    from vestibule.core.oidc.documents import Shape
-    from vestibule.core.oidc.keys import Intake, PublicKey
+    from vestibule.clouds.objectstore.ports import ObjectStore
+    from vestibule.oidc.documents import DocumentFormat
+    from vestibule.oidc.keys import KeySelection, PublicKey
 
 F = TypeVar("F", bound=Callable[..., Any])
 _LARGEST: Final = 1024 * 1024
@@ -44,8 +44,7 @@ def shape(function: F) -> F:
         type=click.Choice(["azure", "aws", "gcp"]),
         default="azure",
         show_default=True,
-        help="Where the keys are and how the documents are laid out: azure has openid/v1/jwks, the others "
-        "keys.json.",
+        help="Layout of the documents: azure has its keys at openid/v1/jwks, the others at keys.json.",
     )(function)
 
 
@@ -65,23 +64,23 @@ def ca_bundle(function: F) -> F:
     return click.option(
         "--ca-bundle",
         type=click.Path(path_type=Path),
-        help="PEM file of the authorities to trust for the issuer; default: those of this machine.",
+        help="PEM file of CAs to trust for the issuer; default: the system's.",
     )(function)
 
 
-def read(files: Sequence[str], intake: Intake | None = None) -> tuple[PublicKey, ...]:
+def read(files: Sequence[str], intake: KeySelection | None = None) -> tuple[PublicKey, ...]:
     """The keys of the files, which commas may separate. Raises InvalidInput with every problem of all."""
     keys = core_keys()
-    problems: list[Problem] = []
+    problems: list[InputProblem] = []
     texts: list[tuple[str, str]] = []
     for name in [part for file in files for part in file.split(",")]:
         try:
             with Path(name).open("rb") as opened:
                 texts.append((name, opened.read(_LARGEST + 1).decode("utf-8", "replace")))
         except OSError as error:
-            problems.append(Problem(name, "", f"cannot be read: {error.strerror}"))
+            problems.append(InputProblem(name, "", f"cannot be read: {error.strerror}"))
         except ValueError:
-            problems.append(Problem(repr(name), "", "is no name of a file"))
+            problems.append(InputProblem(repr(name), "", "is no name of a file"))
     try:
         found: tuple[PublicKey, ...] = keys.read_all(texts, keys.BETTER if intake is None else intake)
     except errors.InvalidInput as error:
@@ -101,9 +100,9 @@ def gathered(
     if files:
         return read(files), ""
     core_keys()
-    access = live.access(kubeconfig, context)
+    access = kubeclient.access(kubeconfig, context)
     try:
-        from vestibule.apps.provision import cluster as clusters
+        from vestibule.provision import cluster_keys as clusters
     except ModuleNotFoundError as error:
         raise errors.MissingExtra("oidc with --kubeconfig", "cluster,pki") from error
     found = clusters.documents(access)
@@ -112,17 +111,17 @@ def gathered(
 
 def opened(text: str) -> ObjectStore:
     """The place of ``--to``."""
-    from vestibule.adapters.clouds.objectstore import targets
+    from vestibule.clouds.objectstore import destinations
 
     for name in ("azure", "google", "botocore"):  # what fails is told by us, in one sentence
         logging.getLogger(name).addHandler(logging.NullHandler())
-    return targets.opened(targets.parse(text), os.environ)
+    return destinations.opened(destinations.parse(text), os.environ)
 
 
-def shaped(name: str) -> Shape:
+def shaped(name: str) -> DocumentFormat:
     """The shape of this name."""
     core_keys()
-    from vestibule.core.oidc import documents
+    from vestibule.oidc import documents
 
     return documents.SHAPES[name]
 
@@ -130,7 +129,7 @@ def shaped(name: str) -> Shape:
 def core_keys() -> Any:
     """The module that knows keys. Raises MissingExtra where the library for them is missing."""
     try:
-        from vestibule.core.oidc import keys
+        from vestibule.oidc import keys
     except ModuleNotFoundError as error:
         raise errors.MissingExtra("oidc", "pki") from error
     return keys
@@ -138,10 +137,10 @@ def core_keys() -> Any:
 
 def write(path: Path | None, body: bytes, mode: int) -> None:
     """To a file, or to standard output without a line feed of ours."""
-    from vestibule.adapters import privatefiles
+    from vestibule import atomicfiles
 
     if path is None:
         sys.stdout.buffer.write(body)
         sys.stdout.buffer.flush()
     else:
-        privatefiles.put(path, body, mode)
+        atomicfiles.put(path, body, mode)

@@ -1,0 +1,1 @@
+"""Simulators of clouds, for tests, the demo and ``vestibule simulate``."""

@@ -1,0 +1,82 @@
+"""Resource groups, and what is in one."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from vestibule_simulators.azure import responses, state, validation
+from vestibule_simulators.azure.operations import Operations
+from vestibule_simulators.azure.request import ArmRequest, page
+from vestibule_simulators.azure.responses import ArmError, Json
+from vestibule_simulators.azure.state import SubscriptionState
+from vestibule_simulators.https_server import SiteResponse
+
+_NAME: Final = re.compile(r"[-\w._()]{0,89}[-\w_()]")
+_SHOWN: Final = (state.ACCOUNT, state.IDENTITY)
+"""Types that a group lists; what hangs below others is not listed."""
+_FIELDS: Final = ("id", "name", "type", "location", "tags")
+
+
+class ResourceGroups:
+    """The handlers."""
+
+    def __init__(self, world: SubscriptionState, operations: Operations) -> None:
+        self._world, self._operations = world, operations
+
+    def get(self, asked: ArmRequest) -> SiteResponse:
+        """Read one."""
+        return responses.document(200, self._world.group(asked.parts["group"]))
+
+    def head(self, asked: ArmRequest) -> SiteResponse:
+        """Whether there is one."""
+        there = self._world.get(self._id(asked)) is not None
+        return responses.nothing(204 if there else 404)
+
+    def listed(self, asked: ArmRequest) -> SiteResponse:
+        """All of the subscription."""
+        return page(asked, [*self._world.kind(state.GROUP)], self._world.settings.page_size)
+
+    def put(self, asked: ArmRequest) -> SiteResponse:
+        """Create one or replace its tags."""
+        name, body = asked.parts["group"], asked.body
+        validation.named(_NAME, name, "InvalidResourceGroupName", "1 to 90 letters, digits, -_.()")
+        validation.fields(body, ("location", "tags", "managedBy", "id", "name", "type", "properties"))
+        place, tags = validation.location(body), validation.tags(body)
+        there = self._world.get(self._id(asked))
+        if there is not None and there["location"] != place:
+            text = f"The resource group already exists in location '{there['location']}', not '{place}'."
+            raise ArmError(409, "InvalidResourceGroupLocation", text)
+        made: Json = {
+            "id": there["id"] if there else f"{self._world.root}/resourceGroups/{name}",
+            "name": there["name"] if there else name,
+            "type": state.GROUP,
+            "location": place,
+            "tags": tags,
+            "properties": {"provisioningState": "Succeeded"},
+        }
+        return responses.document(201 if self._world.put(made["id"], made) else 200, made)
+
+    def delete(self, asked: ArmRequest) -> SiteResponse:
+        """Remove one with everything in it, which takes a while."""
+        there = self._world.group(asked.parts["group"])
+        there["properties"]["provisioningState"] = "Deleting"
+
+        def finish() -> None:
+            self._world.drop(there["id"])
+
+        address = f"{asked.base}{self._world.root}/operationresults"
+        return self._operations.begin(address, finish) or responses.nothing(200)
+
+    def resources(self, asked: ArmRequest) -> SiteResponse:
+        """What is in one."""
+        there = self._world.group(asked.parts["group"])
+        found = [
+            {key: value for key, value in one.items() if key in _FIELDS}
+            for kind in _SHOWN
+            for one in self._world.kind(kind, there["id"])
+        ]
+        return page(asked, found, self._world.settings.page_size)
+
+    def _id(self, asked: ArmRequest) -> str:
+        return f"{self._world.root}/resourceGroups/{asked.parts['group']}"

@@ -1,1 +1,0 @@
-"""The pipes: all sockets, clocks, files and threads live here."""

@@ -1,1 +1,0 @@
-"""Where objects come from: ports and their implementations."""

@@ -1,1 +1,0 @@
-"""HTTPS for admission reviews: engine, limits, certificates, health."""

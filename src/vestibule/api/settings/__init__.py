@@ -1,0 +1,1 @@
+"""The settings file: one module per section, and the checks that types cannot express."""

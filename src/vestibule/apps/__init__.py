@@ -1,1 +1,0 @@
-"""The rooms: processes and tools, strangers to each other."""

@@ -1,1 +1,0 @@
-"""ARO HCP clusters offline: manifests checked, planned and drawn before anything is created."""

@@ -1,1 +1,0 @@
-"""The operator: objects say what should be installed, controllers keep it so."""

@@ -1,1 +1,0 @@
-"""The admission process: wires serving, cluster and decision; holds no cloud SDK and no YAML."""

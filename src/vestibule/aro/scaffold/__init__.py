@@ -1,0 +1,1 @@
+"""Templates of a complete ARO HCP cluster, filled from a few answers."""

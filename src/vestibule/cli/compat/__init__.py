@@ -1,0 +1,1 @@
+"""Command lines of other programs, accepted as they are: ccoctl, azwi, and the upstream webhooks."""

@@ -1,2 +1,0 @@
-"""Wire: AdmissionReview bytes to a Request and a Verdict back to bytes; JSON pointers and patches on raw
-JSON."""

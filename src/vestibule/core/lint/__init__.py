@@ -1,1 +1,0 @@
-"""Rules over manifests, before they reach a cluster. Pure."""

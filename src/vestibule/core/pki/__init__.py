@@ -1,1 +1,0 @@
-"""Keys and certificates as PEM in memory, never in files."""

@@ -1,0 +1,1 @@
+"""Read-only commands: explain, lint, doctor, audit, migrate, and the offline decision."""

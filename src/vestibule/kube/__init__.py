@@ -1,0 +1,1 @@
+"""A small Kubernetes client: requests, informers, caches, leases, kubeconfigs, and manifests as a cluster."""

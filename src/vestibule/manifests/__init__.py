@@ -1,0 +1,1 @@
+"""Kubernetes objects that we render: CRDs, RBAC, workloads, webhook configurations, policies. Pure."""

@@ -1,0 +1,180 @@
+"""Published keys: a JWKS document as values, compared key by key, and signatures checked against one key.
+
+A key that cannot be used by anybody is left out and told; it takes nothing else with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+from vestibule.oidc import tokens
+from vestibule.oidc.tokens import ServiceAccountToken
+
+_HASHES: Final[dict[str, Callable[[], hashes.HashAlgorithm]]] = {
+    "256": hashes.SHA256,
+    "384": hashes.SHA384,
+    "512": hashes.SHA512,
+}
+_CURVES: Final[dict[str, tuple[str, type[ec.EllipticCurve], int]]] = {
+    "ES256": ("P-256", ec.SECP256R1, 32),
+    "ES384": ("P-384", ec.SECP384R1, 48),
+    "ES512": ("P-521", ec.SECP521R1, 66),
+}
+ALGORITHMS: Final = ("RS256", "RS384", "RS512", *_CURVES)
+"""What the API server signs with, and some cloud takes."""
+_SMALLEST: Final = 2048
+"""Bits of an RSA key."""
+
+
+class Jwk(NamedTuple):
+    """One public key."""
+
+    kid: str
+    kind: str
+    """``RSA`` or ``EC``."""
+    numbers: tuple[tuple[str, str], ...]
+    """What makes the key: ``n`` and ``e``, or ``crv``, ``x`` and ``y``; leading zeros do not count."""
+    algorithm: str = ""
+    use: str = ""
+
+    @property
+    def bits(self) -> int:
+        """Of the modulus, for RSA; else 0."""
+        numbers = dict(self.numbers)
+        return _integer(numbers["n"]).bit_length() if self.kind == "RSA" else 0
+
+
+class JwkSet(NamedTuple):
+    """A JWKS document."""
+
+    keys: tuple[Jwk, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Keys that were left out, and why."""
+
+    @property
+    def by_kid(self) -> dict[str, Jwk]:
+        """The keys by their id; the first of an id counts."""
+        found: dict[str, Jwk] = {}
+        for key in self.keys:
+            found.setdefault(key.kid, key)
+        return found
+
+
+def parse(body: bytes) -> JwkSet:
+    """The keys of a document. Raises ValueError when it is no JWKS at all."""
+    try:
+        document = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise ValueError("is no JSON object, want a JWKS document") from None
+    listed = document.get("keys")
+    if not isinstance(listed, list):
+        raise ValueError("has no list 'keys', want a JWKS document")
+    keys: list[Jwk] = []
+    problems: list[str] = []
+    for number, entry in enumerate(listed):
+        try:
+            keys.append(_key(entry))
+        except ValueError as error:
+            problems.append(f"keys[{number}] {error}")
+    repeated = sorted({key.kid for key in keys if sum(key.kid == other.kid for other in keys) > 1})
+    problems += [f"kid {kid!r} stands there more than once" for kid in repeated]
+    return JwkSet(tuple(keys), tuple(problems))
+
+
+def _key(entry: object) -> Jwk:
+    if not isinstance(entry, Mapping):
+        raise ValueError("is no object, want a key")
+    kind = entry.get("kty")
+    if "d" in entry:
+        raise ValueError("holds a private key, want public keys only")
+    if kind == "RSA":
+        names: tuple[str, ...] = ("n", "e")
+    elif kind == "EC":
+        names = ("x", "y")
+    else:
+        raise ValueError(f"has kty {kind!r}, want RSA or EC")
+    numbers = []
+    for name in names:
+        text = entry.get(name)
+        raw = tokens.decoded(text) if isinstance(text, str) else None
+        if not raw:
+            raise ValueError(f"has no {name}, want a base64url number")
+        numbers.append((name, raw.lstrip(b"\0").hex()))
+    if kind == "EC":
+        numbers.insert(0, ("crv", str(entry.get("crv"))))
+    return Jwk(
+        str(entry.get("kid") or ""),
+        kind,
+        tuple(numbers),
+        str(entry.get("alg") or ""),
+        str(entry.get("use") or ""),
+    )
+
+
+class JwksDrift(NamedTuple):
+    """How a published copy differs from the keys that the cluster has."""
+
+    missing: tuple[str, ...]
+    """Ids that the copy lacks."""
+    changed: tuple[str, ...]
+    """Ids under which the copy holds another key."""
+    extra: tuple[str, ...]
+    """Ids that only the copy holds: keys of before, or of after, a rotation."""
+
+
+def compare(cluster: JwkSet, copy: JwkSet) -> JwksDrift:
+    """What differs, by id."""
+    ours, theirs = cluster.by_kid, copy.by_kid
+    return JwksDrift(
+        tuple(kid for kid in ours if kid not in theirs),
+        tuple(kid for kid in ours if kid in theirs and not same(ours[kid], theirs[kid])),
+        tuple(kid for kid in theirs if kid not in ours),
+    )
+
+
+def same(one: Jwk, other: Jwk) -> bool:
+    """Whether both are one key, whatever they are called."""
+    return (one.kind, one.numbers) == (other.kind, other.numbers)
+
+
+def weak(keys: Sequence[Jwk]) -> Iterator[str]:
+    """Keys that clouds refuse for their size."""
+    for key in keys:
+        if key.kind == "RSA" and key.bits < _SMALLEST:
+            yield f"key {key.kid!r} has {key.bits} bits, want {_SMALLEST} or more"
+
+
+def verifies(token: ServiceAccountToken, key: Jwk) -> bool:
+    """Whether the token was signed with this key, by the algorithm that its header names."""
+    algorithm = token.algorithm
+    if algorithm not in ALGORITHMS or (key.algorithm and key.algorithm != algorithm):
+        return False
+    digest = _HASHES[algorithm[2:]]()
+    numbers = dict(key.numbers)
+    try:
+        if algorithm.startswith("RS"):
+            if key.kind != "RSA":
+                return False
+            public = rsa.RSAPublicNumbers(_integer(numbers["e"]), _integer(numbers["n"])).public_key()
+            public.verify(token.signature, token.signed, padding.PKCS1v15(), digest)
+            return True
+        curve, made, size = _CURVES[algorithm]
+        if key.kind != "EC" or numbers["crv"] != curve or len(token.signature) != 2 * size:
+            return False
+        point = ec.EllipticCurvePublicNumbers(_integer(numbers["x"]), _integer(numbers["y"]), made())
+        r, s = (int.from_bytes(half) for half in (token.signature[:size], token.signature[size:]))
+        point.public_key().verify(encode_dss_signature(r, s), token.signed, ec.ECDSA(digest))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _integer(digits: str) -> int:
+    return int(digits or "0", 16)

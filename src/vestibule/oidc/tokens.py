@@ -1,0 +1,121 @@
+"""ServiceAccount tokens, taken apart: header, claims and what the signature covers.
+
+Reading is not believing: ``jwks.verifies`` says whether a signature is good. A message never holds a piece of
+the token itself, since whoever has a token is the ServiceAccount until it ends.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+LONGEST: Final = 64 * 1024
+"""Characters; the clouds take 4 to 20 thousand."""
+
+
+class MalformedToken(ValueError):
+    """The text is no token; the message says why and shows nothing of it."""
+
+
+class ServiceAccountToken(NamedTuple):
+    """One token."""
+
+    header: Mapping[str, Any]
+    claims: Mapping[str, Any]
+    signed: bytes
+    """What the signature covers."""
+    signature: bytes
+    length: int
+
+    def __repr__(self) -> str:
+        return f"Token(iss={self.issuer!r}, sub={self.subject!r})"
+
+    @property
+    def algorithm(self) -> str:
+        """``alg`` of the header."""
+        return _text(self.header.get("alg"))
+
+    @property
+    def kid(self) -> str:
+        """``kid`` of the header."""
+        return _text(self.header.get("kid"))
+
+    @property
+    def issuer(self) -> str:
+        """``iss``."""
+        return _text(self.claims.get("iss"))
+
+    @property
+    def subject(self) -> str:
+        """``sub``."""
+        return _text(self.claims.get("sub"))
+
+    @property
+    def audiences(self) -> tuple[str, ...]:
+        """``aud``, one or several."""
+        said = self.claims.get("aud")
+        listed = said if isinstance(said, list) else [said]
+        return tuple(one for one in listed if isinstance(one, str))
+
+    def seconds(self, claim: str) -> float | None:
+        """``exp``, ``nbf`` or ``iat``; None when it is missing or no number."""
+        said = self.claims.get(claim)
+        return float(said) if isinstance(said, int | float) and not isinstance(said, bool) else None
+
+
+def parse(text: str) -> ServiceAccountToken:
+    """The token in this text, white space around it apart. Raises MalformedToken."""
+    stripped = text.strip()
+    if not stripped:
+        raise MalformedToken("is empty, want a token")
+    if len(stripped) > LONGEST:
+        raise MalformedToken(f"has {len(stripped)} characters, want at most {LONGEST}")
+    parts = stripped.split(".")
+    if len(parts) == 5:
+        raise MalformedToken("is encrypted (five parts), want a signed token of three parts")
+    if len(parts) != 3:
+        raise MalformedToken(f"has {len(parts)} parts between dots, want header, claims and signature")
+    header, claims, signature = parts
+    signed = f"{header}.{claims}".encode("ascii", "replace")
+    return ServiceAccountToken(
+        _object(header, "header"),
+        _object(claims, "claims"),
+        signed,
+        _bytes(signature, "signature"),
+        len(stripped),
+    )
+
+
+def _object(part: str, name: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(_bytes(part, name), type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise MalformedToken(f"its {name} is no JSON object") from None
+
+
+def _bytes(part: str, name: str) -> bytes:
+    found = decoded(part)
+    if found is None:
+        raise MalformedToken(f"its {name} is no base64url text")
+    return found
+
+
+_PLAIN: Final = str.maketrans("-_", "+/")
+
+
+def decoded(text: str) -> bytes | None:
+    """The bytes of a base64url text without padding; None when it is none."""
+    if not text.isascii() or "=" in text or "+" in text or "/" in text:
+        return None
+    try:
+        return base64.b64decode(text.translate(_PLAIN) + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

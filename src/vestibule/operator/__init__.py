@@ -1,0 +1,1 @@
+"""The operator process: controllers, work queue, apply, status, leader election, certificates."""

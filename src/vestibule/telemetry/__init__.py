@@ -1,0 +1,1 @@
+"""Logs, metrics, audit lines and traces."""
