@@ -38,6 +38,11 @@ def bad(report: Json) -> dict[str, str]:
     return {one["id"]: one["found"] for one in report["checks"] if one["status"] in ("warn", "fail")}
 
 
+def failed(report: Json) -> list[Json]:
+    """The failed checks with everything that they report, for the message of an assertion."""
+    return [one for one in report["checks"] if one["status"] == "fail"]
+
+
 def statuses(report: Json) -> dict[str, str]:
     return {one["id"]: one["status"] for one in report["checks"]}
 
@@ -48,14 +53,8 @@ def the(report: Json, id_: str) -> Json:
 
 
 @pytest.fixture(scope="module")
-def hall(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
-    with standing(control_plane, tmp_path_factory.mktemp("hall"), "hall-doctor") as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def readable(control_plane: ControlPlane) -> Iterator[None]:
-    """The issuer's documents may be read by everybody, as a cluster needs it whose API server is public."""
+    """Everybody may read the issuer's documents, as on a cluster whose API server is public."""
     name = "doctor-anonymous-issuer"
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole"}
     user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:anonymous"}
@@ -70,6 +69,14 @@ def readable(control_plane: ControlPlane) -> Iterator[None]:
     control_plane.admin.apply(path, binding, "doctor").object  # noqa: B018 - raises
     yield
     control_plane.admin.delete(path)
+
+
+@pytest.fixture(scope="module")
+def hall(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory, readable: None
+) -> Iterator[Hall]:
+    with standing(control_plane, tmp_path_factory.mktemp("hall"), "hall-doctor") as made:
+        yield made
 
 
 def ask(hall: Hall, namespace: str, *words: str) -> tuple[int, Json]:
@@ -110,7 +117,6 @@ def deployment(plane: ControlPlane, namespace: str, name: str, **container: Any)
     process.wait(f"a pod of {name}", lambda: bool(plane.admin.list(pods, labelSelector=f"app={name}")), 30)
 
 
-@pytest.mark.usefixtures("readable")
 def test_a_healthy_cluster_has_nothing_against_it(hall: Hall, namespace: str) -> None:
     account(hall.plane, namespace)
     pod(hall.plane, namespace, "served")
@@ -174,8 +180,9 @@ def test_a_pod_whose_role_has_changed_since_is_stale(hall: Hall, namespace: str)
 
     code, report = ask(hall, namespace)
 
+    assert code == 0, failed(report)
     stale = the(report, "pods.stale")
-    assert (code, stale["status"], list(bad(report))[-1]) == (0, "warn", "pods.stale")
+    assert (stale["status"], list(bad(report))[-1]) == ("warn", "pods.stale")
     (item,) = stale["items"]
     assert item["owner"] == "Deployment web"
     assert item["found"] == f"container a: AWS_ROLE_ARN is '{ARN}', today '{ARN}-new'"
@@ -204,7 +211,7 @@ def test_pods_that_could_not_come_today_are_told(hall: Hall, namespace: str) -> 
 
     code, report = ask(hall, namespace)
 
-    assert code == 0, [one for one in report["checks"] if one["status"] == "fail"]
+    assert code == 0, failed(report)
     (unserved,), (refused,) = (the(report, id_)["items"] for id_ in ("pods.unserved", "pods.refused"))
     assert "az identity is asked for, and" in unserved["found"]
     assert "cwii.dev/aws-role-arn is 'no-arn'" in refused["found"]
