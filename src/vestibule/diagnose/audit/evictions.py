@@ -45,12 +45,20 @@ class Evictions:
     """Goes on from step to step; keeps nothing that a crash could not lose."""
 
     def __init__(
-        self, reading: Client, send: Send, judge: Judge, *, per_minute: int, dry_run: bool = False
+        self,
+        reading: Client,
+        send: Send,
+        judge: Judge,
+        *,
+        per_minute: int,
+        clock: Callable[[], float],
+        dry_run: bool = False,
     ) -> None:
         self._client = reading
         self._send = send
         self._judge = judge
         self._pause = 60.0 / per_minute
+        self._clock = clock
         self._dry_run = dry_run
         self._waiting: list[PodEntry] = []
         self._evicted: dict[str, EvictedPod] = {}
@@ -76,15 +84,17 @@ class Evictions:
         """Pods that wait for their turn, or for their replacement."""
         return 0 if self.halted else len(self._waiting) + len(self._evicted)
 
-    def rest(self, now: float) -> float:
+    def rest(self) -> float:
         """Seconds until the next step can do something."""
+        now = self._clock()
         if self._evicted:
             return _LOOK
         due = (max(self._next, self._not_before.get(_uid(one), 0.0)) for one in self._waiting)
         return max(_LOOK / 10, min(due, default=now + _LATER) - now)
 
-    async def step(self, now: float) -> list[EvictionOutcome]:
-        """Look what became of what was evicted, then evict one more pod if it is time."""
+    async def step(self) -> list[EvictionOutcome]:
+        """Check what became of evicted pods, then evict one more pod if it is time."""
+        now = self._clock()
         told: list[EvictionOutcome] = []
         for uid, evicted in list(self._evicted.items()):
             outcome = await self._became(evicted, now)
@@ -105,7 +115,7 @@ class Evictions:
             outcome = await self._evict(entry, now)
             if outcome is not None:
                 told.append(outcome)
-            if asked == _ASKED or now < self._next:
+            if asked == _ASKED or self._clock() < self._next:
                 break
         return told
 
@@ -149,7 +159,7 @@ class Evictions:
         self._waiting.remove(entry)
         if answer.status in (404, 409):
             return EvictionOutcome(entry, "gone")
-        self._next = now + self._pause
+        self._next = self._clock() + self._pause  # after the answer: slow calls never raise the rate
         if self._dry_run:
             self._dry.add(entry.uid)
             return EvictionOutcome(entry, "would-evict")

@@ -156,7 +156,8 @@ async def _fix(
         await census.over(some)
         return frozenset(one.uid for one in census.entries if one.missed)
 
-    evictions = Evictions(client, send, judge, per_minute=wish.per_minute, dry_run=wish.dry_run)
+    clock = asyncio.get_running_loop().time
+    evictions = Evictions(client, send, judge, per_minute=wish.per_minute, clock=clock, dry_run=wish.dry_run)
     evictions.offer(report.entries, jobs=wish.jobs)
     try:
         async for outcome in _steps(evictions):
@@ -169,9 +170,8 @@ async def _fix(
 
 
 async def _steps(evictions: Evictions) -> AsyncIterator[EvictionOutcome]:
-    clock = asyncio.get_running_loop().time
     while evictions.left:
-        for outcome in await evictions.step(clock()):
+        for outcome in await evictions.step():
             yield outcome
         if evictions.left:
-            await asyncio.sleep(evictions.rest(clock()))
+            await asyncio.sleep(evictions.rest())

@@ -161,7 +161,14 @@ class AuditReconciler:
             return frozenset(one.uid for one in census.entries if one.missed)
 
         dry_run = asked.repair.mode == "DryRun"
-        return Evictions(parts.client, send, judge, per_minute=asked.repair.per_minute, dry_run=dry_run)
+        return Evictions(
+            parts.client,
+            send,
+            judge,
+            per_minute=asked.repair.per_minute,
+            clock=asyncio.get_running_loop().time,
+            dry_run=dry_run,
+        )
 
     async def _repair(
         self, name: str, obj: Object, asked: AuditSpec, kept: _InstallationState
@@ -172,9 +179,8 @@ class AuditReconciler:
             return None
         if not _available(obj) or _halted(obj):
             return None
-        clock = asyncio.get_running_loop().time
         try:
-            outcomes = await evictions.step(clock())
+            outcomes = await evictions.step()
         except errors.Forbidden as error:
             advice = "render the operator with install.evictions: true"
             await self._write(name, [no(WORKS, "Forbidden", f"{error}; {advice}")])
@@ -187,7 +193,7 @@ class AuditReconciler:
         elif any(one.result in ("evicted", "replaced", "would-evict") for one in outcomes):
             reason = "DryRun" if asked.repair.mode == "DryRun" else "AsExpected"
             await self._write(name, [yes(WORKS, reason)])
-        return evictions.rest(clock()) if evictions.left else None
+        return evictions.rest() if evictions.left else None
 
     async def _told(self, name: str, one: EvictionOutcome) -> None:
         self._parts.numbers.evicted(name, one.result)
