@@ -55,7 +55,7 @@ rig-up: $(STAMP) ## leave a control plane running to try things on
 rig-down: $(STAMP) ## end it
 	@scripts/rig down
 
-check: $(STAMP) ## format, lint, types, import contracts, architecture
+check: $(STAMP) ## format, lint, types, import contracts, dependencies, architecture
 	@scripts/check
 
 fmt: $(STAMP) ## rewrite the code in the agreed format
