@@ -11,10 +11,10 @@ STAMP  := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-fast test-all test-old fuzz soak check bench docs lock fmt clean venv rig rig-up rig-down image sbom chart dist
+.PHONY: help demo test test-fast test-all test-old fuzz soak check bench bench-compare docs lock fmt clean venv rig rig-up rig-down image sbom chart dist
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## the project's own virtual environment in .venv (nothing global is touched)
 
@@ -55,7 +55,7 @@ rig-up: $(STAMP) ## leave a control plane running to try things on
 rig-down: $(STAMP) ## end it
 	@scripts/rig down
 
-check: $(STAMP) ## format, lint, types, import contracts, architecture
+check: $(STAMP) ## format, lint, types, import contracts, dependencies, architecture
 	@scripts/check
 
 fmt: $(STAMP) ## rewrite the code in the agreed format
@@ -64,6 +64,10 @@ fmt: $(STAMP) ## rewrite the code in the agreed format
 
 bench: $(STAMP) ## the figures of the README, as a table and as bench/results/latest.json
 	@$(BIN)/python -m bench.run
+
+bench-compare: $(STAMP) ## what a decision costs, compared with a commit: BASE=<commit>; fails on a loss of more than 5 %
+	@[ -n "$(BASE)" ] || { echo "BASE is empty, want a commit: make bench-compare BASE=HEAD~1" >&2; exit 2; }
+	@$(BIN)/python -m bench.compare "$(BASE)"
 
 docs: $(STAMP) ## the documentation site in site/
 	@scripts/docs

@@ -7,6 +7,7 @@ to them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -60,10 +61,10 @@ def eks_accounts() -> list[Json]:
     return [found]
 
 
-def write(folder: Path) -> None:
-    """Writes the objects as manifests, one file each."""
+def write(folder: Path, items: Sequence[Json] | None = None) -> None:
+    """Writes objects as manifests, one file each; those of `objects` if none are given."""
     folder.mkdir(parents=True, exist_ok=True)
-    for item in objects():
+    for item in objects() if items is None else items:
         name = f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"
         (folder / name).write_text(yaml.safe_dump(item, sort_keys=False))
 

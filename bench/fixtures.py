@@ -18,6 +18,8 @@ from bench.pod import NAMESPACE, Json, pod
 SHAPES = ("none", "aws", "gcp", "az", "all", "verify", "refused")
 """Shapes that differ by ServiceAccount; the reinvocation is the aws one sent again with its patch applied."""
 VARIANTS = 32
+APART = 6 * VARIANTS
+"""Pods that are not alike per batch."""
 SMALLEST, LARGEST = 9_600, 10_200
 PATH = "/mutate?timeout=10s"
 SEED = 20_261_116
@@ -83,6 +85,11 @@ def apart(shape: str, number: int, seed: int = SEED) -> Json:
     pod["spec"]["volumes"][0]["configMap"]["name"] += f"-{number}"
     pod["spec"]["containers"][0]["image"] += f"-{number}"
     return found
+
+
+def apart_bodies(shape: str, seed: int = SEED) -> list[bytes]:
+    """The reviews of as many pods as a batch holds, each the first of its workload."""
+    return [msgspec.json.encode(apart(shape, number, seed)) for number in range(APART)]
 
 
 def other(uid: str, number: int) -> str:

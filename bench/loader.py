@@ -138,7 +138,12 @@ def requests(plan: Plan) -> list[bytes]:
         f"POST {fixtures.PATH} HTTP/1.1\r\nHost: 127.0.0.1:{plan.port}\r\nContent-Type: application/json\r\n"
     )
     sandboxed = plan.shape == sandboxes.SHAPE
-    bodies = sandboxes.bodies(plan.seed) if sandboxed else fixtures.bodies(plan.shape, plan.seed)
+    if sandboxed:
+        bodies = sandboxes.bodies(plan.seed)
+    elif plan.shape.endswith("-apart"):
+        bodies = fixtures.apart_bodies(plan.shape.removesuffix("-apart"), plan.seed)
+    else:
+        bodies = fixtures.bodies(plan.shape, plan.seed)
     return [f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body for body in bodies]
 
 

@@ -83,7 +83,7 @@ def main(arguments: list[str]) -> int:
         print("the bench needs Linux: it reads /proc, pins cores and polls with epoll", file=sys.stderr)
         return 2
     # a SIGTERM must end our children too, so it becomes an exception that passes every `with`
-    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGTERM, terminated)
     if chosen.install and not wrk.program():
         print(wrk.install())
     tool = None if chosen.own_loader or chosen.quick else wrk.program()
@@ -111,7 +111,8 @@ def main(arguments: list[str]) -> int:
     return 1 if any(figure.missed for figure in found) and not chosen.no_fail else 0
 
 
-def _terminated(number: int, frame: FrameType | None) -> None:
+def terminated(number: int, frame: FrameType | None) -> None:
+    """Ends this process through every `with`, and so its children."""
     del frame
     sys.exit(128 + number)
 

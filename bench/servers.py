@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from bench import answers, eks, fixtures, processes, subject
@@ -22,11 +22,13 @@ START_LIMIT = 15.0
 
 
 @contextmanager
-def ours(rig: Rig) -> Iterator[Target]:
+def ours(rig: Rig, environment: Mapping[str, str] | None = None) -> Iterator[Target]:
+    """`environment` is added to the one of our image; it chooses another source tree."""
     port, metrics = processes.free_port(), processes.free_port()
     command = subject.webhook_command(port, metrics, rig.cluster_dir, rig.pair.cert, rig.pair.key)
-    log = rig.scratch / "ours.log"
-    with processes.running(command, log, rig.split.server, subject.webhook_environment()) as child:
+    log = rig.scratch / f"ours-{port}.log"
+    extra = {**subject.webhook_environment(), **(environment or {})}
+    with processes.running(command, log, rig.split.server, extra) as child:
         url = subject.ready_url(port, metrics)
         processes.wait_until(child, lambda: processes.answers_200(url, rig.trust), START_LIMIT)
         target = Target(child, port, rig.pair.cert, rig.seed)

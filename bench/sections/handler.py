@@ -41,16 +41,13 @@ LABELS: dict[str, tuple[str, Bar | None]] = {
     "none-apart": ("asks for nothing, no two alike", figures.HANDLER_NOTHING),
     "aws-apart": ("aws, no two alike", figures.HANDLER),
 }
-APART = 6 * 32
-"""Pods that are not alike per batch: as many as a batch of the others holds."""
-
 Handler = subject.Handle
 
 
 def measure(rig: Rig) -> list[Figure]:
     try:
         handle = subject.handler()
-        fresh = subject.handlers([*cluster.objects(), *cluster.workloads(APART)])
+        fresh = subject.handlers([*cluster.objects(), *cluster.workloads(fixtures.APART)])
     except Unavailable as problem:
         return [_unmeasured(shape, str(problem)) for shape in LABELS]
     wrong: dict[str, str] = {}
@@ -112,7 +109,7 @@ def _apart(handle: Handler, name: str, seed: int) -> list[bytes]:
     """The bodies of pods of which no two are alike, proven as the others."""
     shape = name.removesuffix("-apart")
     found: list[bytes] = []
-    for number in range(APART):
+    for number in range(fixtures.APART):
         review = fixtures.apart(shape, number, seed)
         found.append(msgspec.json.encode(review))
         answer = handle(found[-1])
