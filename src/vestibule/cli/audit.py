@@ -150,8 +150,8 @@ def _show(report: AuditReport, *, everything: bool) -> None:
                 one.namespace,
                 one.name,
                 one.owner or "-",
-                one.difference.state,
-                one.difference.text,
+                one.drift.state,
+                one.drift.text,
                 one.reason,
                 one.advice,
             )
@@ -161,7 +161,7 @@ def _show(report: AuditReport, *, everything: bool) -> None:
     if len(listed) > _SHOWN:
         click.echo(f"and {len(listed) - _SHOWN} more; -o json lists them all")
     missed = len({one.uid for one in report.entries if one.missed})
-    stale = len({one.uid for one in report.entries if one.difference.state == "stale"})
+    stale = len({one.uid for one in report.entries if one.drift.state == "stale"})
     more = f", {stale} are stale (--all lists them)" if stale and not everything else ""
     click.echo(f"{report.tally.seen} pods checked, {missed} lack what they ask for{more}")
 
@@ -178,9 +178,7 @@ def _print(report: AuditReport, outcomes: list[EvictionOutcome], ended: str, *, 
         "seen": report.tally.seen,
         "asking": report.tally.served,
         "missed": len({one.uid for one in report.entries if one.missed}),
-        "pods": [
-            {**one.item(), "state": one.difference.state} for one in _listed(report, everything=everything)
-        ],
+        "pods": [{**one.item(), "state": one.drift.state} for one in _listed(report, everything=everything)],
         "notes": report.notes,
         "evictions": [
             {"namespace": one.entry.namespace, "name": one.entry.name, "result": one.result, "text": one.text}

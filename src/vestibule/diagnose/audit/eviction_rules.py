@@ -40,11 +40,13 @@ def eligible(entry: PodEntry, *, jobs: bool = False) -> str:
         return "it has what it had asked for, or would not be served"
     if entry.cause not in _CAUSES:
         return f"the webhook was not missing then: {entry.reason}"
-    if entry.maker is None:
+    if entry.controller is None:
         return "nothing makes it anew"
-    if entry.maker.kind == "Job":
+    if entry.controller.kind == "Job":
         return "" if jobs else "it belongs to a Job"
-    return "" if entry.maker.kind in MAKERS else f"a {entry.maker.kind} makes it, which we do not know"
+    return (
+        "" if entry.controller.kind in MAKERS else f"a {entry.controller.kind} makes it, which we do not know"
+    )
 
 
 def is_complete(maker: Object, made: Sequence[Object]) -> bool:

@@ -172,9 +172,9 @@ class Evictions:
 
 
 def _maker(entry: PodEntry) -> PodController:
-    if entry.maker is None:
+    if entry.controller is None:
         raise ValueError("only pods that are made anew come here")
-    return entry.maker
+    return entry.controller
 
 
 def _uid(entry: PodEntry) -> str:

@@ -128,12 +128,10 @@ class PodScan:
         verdict = identity_stage.run(request.object, read, policy)
         self._served += bool(prepared.bundle.parts or prepared.missing)
         operations = json.loads(verdict.patch) if verdict.patch else []
-        found = list(running_pods.differences(pod, verdict, operations, prepared, policy.settings))
+        found = list(running_pods.drift(pod, verdict, operations, prepared, policy.settings))
         if any(one.state == "stale" for one in found):
             written = await _written(self._known, pod)
-            found = list(
-                running_pods.differences(pod, verdict, operations, prepared, policy.settings, written)
-            )
+            found = list(running_pods.drift(pod, verdict, operations, prepared, policy.settings, written))
         for one in found:
             self._note(pod, read, one, self._registration)
         for one in self._sandbox(pod):
@@ -143,7 +141,7 @@ class PodScan:
         kata_policy = self._policy.sandbox
         if kata_policy is not None:
             namespace = pod["metadata"]["namespace"]
-            yield from sandboxes.differences(
+            yield from sandboxes.drift(
                 running_pods.as_created(pod), namespace, self._labels(namespace), kata_policy
             )
 

@@ -49,8 +49,8 @@ class AuditSummary:
 
     def add(self, entry: PodEntry) -> None:
         """One thing that is not as it should be."""
-        self.counts[entry.difference.state, entry.cause] += 1
-        self.stale += entry.difference.state == "stale"
+        self.counts[entry.drift.state, entry.cause] += 1
+        self.stale += entry.drift.state == "stale"
         if not entry.missed:
             return
         self.missed += 1

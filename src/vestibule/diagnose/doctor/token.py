@@ -121,6 +121,8 @@ def _audience_of_nobody(held: InspectedToken) -> Check:
         if held.audience in held.token.audiences:
             return check.ok("token.audience", held.about, f"aud is {said}")
         return check.fail("token.audience", held.about, f"aud is {said}", f"{held.audience!r}, byte for byte")
-    want = "; ".join(f"{wants.audience} for {clouds.NAMES[cloud]}" for cloud, wants in clouds.WANTS.items())
+    want = "; ".join(
+        f"{wants.audience} for {clouds.NAMES[cloud]}" for cloud, wants in clouds.REQUIREMENTS.items()
+    )
     advice = "no cloud takes this audience by itself; give --audience where the cloud was told another"
     return check.fail("token.audience", held.about, f"aud is {said}", want, advice)

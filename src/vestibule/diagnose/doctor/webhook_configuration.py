@@ -76,7 +76,7 @@ async def _called(client: Client, one: WebhookEntry, now: datetime.datetime) -> 
         parts = urlsplit(target["url"])
         host, port = parts.hostname or "", parts.port or 443
         yield webhook_configuration.service(one, None, f"the registration names the address {target['url']}")
-        seen = await tls_handshake.inspect_server(host, port, host, bundle.authorities)
+        seen = await tls_handshake.inspect_server(host, port, host, bundle.cas)
         served = ServedCertificate(f"{host}:{port}", seen.leaf, seen.error) if seen.leaf else None
         why = f"nobody answers at {host}:{port} from here: {seen.error}"
         for told in served_certificate.judge(one, bundle, served, (host,), now, why):
@@ -139,7 +139,7 @@ async def _certificate(
     failures = []
     host = addresses[0][0]
     for where, number in addresses:
-        seen = await tls_handshake.inspect_server(where, number, host, bundle.authorities)
+        seen = await tls_handshake.inspect_server(where, number, host, bundle.cas)
         if seen.leaf:
             return ServedCertificate(f"{where}:{number}", seen.leaf, seen.error), ""
         failures.append(f"{where}:{number}: {seen.error}")
