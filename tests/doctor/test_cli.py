@@ -190,7 +190,7 @@ def test_people_read_what_is_wrong_and_what_to_do(issuer: Issuer, bundle: Path) 
 
 
 USAGE = {
-    "nothing to look at": ([], "nothing to look at: give --kubeconfig"),
+    "nothing to look at": ([], "nothing to check: give --kubeconfig"),
     "an account without a cluster": (
         ["--issuer", "https://a.example", "--service-account", "a/b"],
         "--service-account needs a cluster",

@@ -178,7 +178,7 @@ def test_eks_with_its_mapping_and_its_associations(tmp_path: Path) -> None:
     assert report["workloads"]["served"] == 3
     notes = report["installations"][0]["notes"]
     assert any(
-        "skip-pod-identity-webhook DoesNotExist cannot be said in the settings" in note for note in notes
+        "skip-pod-identity-webhook DoesNotExist has no equivalent in the settings" in note for note in notes
     )
     strict = told(report, "strict")
     assert set(strict.values()) == {1}
@@ -272,7 +272,7 @@ def test_flags_that_mean_nothing_here_are_told(tmp_path: Path) -> None:
     )
 
     notes = report["installations"][0]["notes"]
-    assert "left out: --no-such-flag: is no flag of the program that we stand in for" in notes
+    assert "left out: --no-such-flag: is not a flag of the upstream webhook" in notes
     assert any(note.startswith("left out: --tls-min-version: is '9'") for note in notes)
     assert any("has 'word', want a flag" in note for note in notes)
     assert report["settings"]["azwi"]["audience"] == "a"
@@ -288,7 +288,7 @@ def test_a_program_in_a_script_is_told(tmp_path: Path) -> None:
     (found,) = migrate(tmp_path, things)["installations"]
 
     assert (found["command"], found["dropIn"]) == ([], [])
-    assert any("its flags stand in a script" in note for note in found["notes"])
+    assert any("its flags are in a script" in note for note in found["notes"])
 
 
 def test_a_webhook_of_the_vendor_is_not_ours_to_remove(tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_keys_on_workloads_alone_count_too(tmp_path: Path) -> None:
 
 
 USAGE = {
-    "nothing to look at": ([], "nothing to look at: give -f, --kubeconfig or --context"),
+    "nothing to look at": ([], "nothing to check: give -f, --kubeconfig or --context"),
     "both": (["-f", "x", "--context", "y"], "-f and a cluster exclude each other"),
     "a file that is not there": (["-f", "no/such.yaml"], "no/such.yaml: cannot be read"),
 }

@@ -62,7 +62,10 @@ def _unknown(about: str, token: ServiceAccountToken, keys: dict[str, jwks.Jwk], 
     if own is not None and token.kid in own.by_kid:
         advice = "the cluster has the key and the published copy lacks it: publish /openid/v1/jwks again"
     elif own is not None:
-        advice = "the cluster does not have the key either: is the token from another cluster or signed with an old key?"
+        advice = (
+            "the cluster does not have the key either: is the token from another cluster or signed with "
+            "an old key?"
+        )
     return fail("token.key", about, f"kid is {token.kid!r}, published are {shown}", "one of these", advice)
 
 

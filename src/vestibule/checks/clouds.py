@@ -87,7 +87,10 @@ def _audience(about: str, token: ServiceAccountToken, cloud: Provider, audience:
     id_, audiences = f"{cloud}.audience", ", ".join(token.audiences) or "missing"
     found = f"aud is {audiences}"
     want = audience or REQUIREMENTS[cloud].audience
-    advice = "set this audience in the annotation or the settings, or configure the cloud with the other one (--audience)"
+    advice = (
+        "set this audience in the annotation or the settings, or configure the cloud with the other one "
+        "(--audience)"
+    )
     if audience:
         if audience in token.audiences:
             return ok(id_, about, found)

@@ -176,7 +176,8 @@ def equal(cluster_side: IssuerView, public_side: IssuerView, issuer: str) -> Ite
                 issuer,
                 f"the cluster's issuer is {own!r}: {differs}",
                 f"{issuer!r}, byte for byte",
-                "configure the cloud with the cluster's issuer, or set that one as the API server's first issuer",
+                "configure the cloud with the cluster's issuer, or set that one as the API server's "
+                "first issuer",
             )
         else:
             yield ok("issuer.equal", issuer, "is the cluster's issuer, byte for byte")

@@ -1,4 +1,5 @@
-"""The public documents at an issuer's address, compared with the published ones; faults say what to do. Pure."""
+"""The public documents at an issuer's address, compared with the published ones; faults say what to do.
+Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +11,18 @@ from vestibule.checks.http_document import HttpDocument
 from vestibule.oidc import discovery, jwks
 
 _CODE: Final = re.compile(rb"<Code>([A-Za-z]{1,80})</Code>")
-_ELSEWHERE: Final = "or publish to a static website ($web), or put a CDN or Azure Front Door in front of it; its address is the issuer"
+_ELSEWHERE: Final = (
+    "or publish to a static website ($web), or put a CDN or Azure Front Door in front of it; its address "
+    "is the issuer"
+)
 _BUCKET: Final = (
     "the bucket denies public access: allow public reads of its objects, or put a CDN in front of it"
 )
 _CAUSES: Final = {
     "PublicAccessNotPermitted": f"the storage account forbids public access: allow it, {_ELSEWHERE}",
-    "AuthorizationFailure": f"the storage account's network rules deny public access: allow all networks, {_ELSEWHERE}",
+    "AuthorizationFailure": (
+        f"the storage account's network rules deny public access: allow all networks, {_ELSEWHERE}"
+    ),
     "NoAuthenticationInformation": f"the container is private: make its access level Blob, {_ELSEWHERE}",
     "ResourceNotFound": f"the container is private, {_ELSEWHERE}; or it is not the one that the issuer names",
     "ContainerNotFound": "the issuer names a container that does not exist",

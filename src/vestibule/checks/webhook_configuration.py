@@ -49,7 +49,7 @@ def _selector(hook: Object, field: str) -> label_selectors.LabelSelector:
 
 
 def find(configurations: Sequence[Object], name: str, configuration: str = "") -> list[WebhookEntry]:
-    """The vestibule webhooks. ``configuration`` names the configuration to use, whatever its webhooks are called; else
+    """The vestibule webhooks. ``configuration`` is the one to use, whatever its webhooks are called; else
     every configuration with a webhook of our name, the one called ``name`` first."""
     found = [
         WebhookEntry(str(one["metadata"]["name"]), hook, str(one["metadata"].get("creationTimestamp") or ""))
