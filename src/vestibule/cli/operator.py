@@ -23,7 +23,7 @@ Run it on your own machine against a context, as the only replica:
   vestibule operator --context staging --namespace vestibule-system --no-leader-elect
 
 \b
-Ask for the webhook with one object:
+Request the webhook with one object:
   kubectl apply -f - <<END
   apiVersion: vestibule.dev/v1alpha1
   kind: VestibuleWebhook
