@@ -345,7 +345,7 @@ def test_people_read_it_from_top_to_bottom(tmp_path: Path) -> None:
 
     heads = [line.partition("  ")[0] for line in text.splitlines() if line and not line.startswith(" ")]
     assert heads == [
-        "installed", "in its place", "ServiceAccounts", "settings", "beside it", "left to remove",
+        "installed", "in its place", "ServiceAccounts", "settings", "side by side", "left to remove",
         "workloads", "in strict", "in better",
     ]  # fmt: skip
     assert "in strict  the same for 3 of 3" in text
@@ -356,7 +356,7 @@ def test_nothing_to_say_is_said(tmp_path: Path) -> None:
 
     assert result.exit_code == 0
     assert result.stdout.startswith("no other identity webhook is installed here")
-    assert "no workload asks for a cloud identity" in result.stdout
+    assert "no workload requests a cloud identity" in result.stdout
 
 
 def test_keys_on_workloads_alone_count_too(tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_keys_on_workloads_alone_count_too(tmp_path: Path) -> None:
 
 
 USAGE = {
-    "nothing to look at": ([], "nothing to check: give -f, --kubeconfig or --context"),
+    "nothing to look at": ([], "nothing to compare: give -f, --kubeconfig or --context"),
     "both": (["-f", "x", "--context", "y"], "-f and a cluster exclude each other"),
     "a file that is not there": (["-f", "no/such.yaml"], "no/such.yaml: cannot be read"),
 }

@@ -102,8 +102,10 @@ def command(
         _print(apiserver_client_certificate.files(settings, api_server), output)
         return
     if flavour is not None:
-        asked = hosted.HostedOptions(flavour, attach, part, program, tenant_id, azure_environment, region)
-        objects, notes = hosted.run(asked, files, settings.install.image)
+        hosted_options = hosted.HostedOptions(
+            flavour, attach, part, program, tenant_id, azure_environment, region
+        )
+        objects, notes = hosted.run(hosted_options, files, settings.install.image)
         _print_warnings(notes)
         _print(objects, output)
         return

@@ -120,10 +120,10 @@ def azure(
     settings.subscription = _guid("--subscription-id", subscription) or settings.subscription
     settings.tenant = _guid("--tenant-id", tenant) or settings.tenant
     directory = folder or Path(tempfile.mkdtemp(prefix="vestibule-simulate-"))
-    wanted = runner.SimulatorOptions(
+    simulator_options = runner.SimulatorOptions(
         directory.absolute(), host, port, settings, state, faults, azurite, trust
     )
-    asyncio.run(_serve(wanted, output))
+    asyncio.run(_serve(simulator_options, output))
 
 
 async def _serve(options: SimulatorOptions, output: str) -> None:

@@ -165,10 +165,12 @@ def verifies(token: ServiceAccountToken, key: Jwk) -> bool:
             public = rsa.RSAPublicNumbers(_integer(parameters["e"]), _integer(parameters["n"])).public_key()
             public.verify(token.signature, token.signed, padding.PKCS1v15(), digest)
             return True
-        curve, made, size = _CURVES[algorithm]
+        curve, hash_algorithm, size = _CURVES[algorithm]
         if key.kind != "EC" or parameters["crv"] != curve or len(token.signature) != 2 * size:
             return False
-        point = ec.EllipticCurvePublicNumbers(_integer(parameters["x"]), _integer(parameters["y"]), made())
+        point = ec.EllipticCurvePublicNumbers(
+            _integer(parameters["x"]), _integer(parameters["y"]), hash_algorithm()
+        )
         r, s = (int.from_bytes(half) for half in (token.signature[:size], token.signature[size:]))
         point.public_key().verify(encode_dss_signature(r, s), token.signed, ec.ECDSA(digest))
     except (InvalidSignature, ValueError):

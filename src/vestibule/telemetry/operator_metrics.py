@@ -68,8 +68,8 @@ class OperatorMetrics(Collector):
         queue = GaugeMetricFamily(
             "vestibule_operator_queue", "Keys that wait, by state.", labels=("controller", "state")
         )
-        for controller, numbers in self.queues.items():
-            for state, number in numbers().items():
+        for controller, workqueue in self.queues.items():
+            for state, number in workqueue().items():
                 queue.add_metric((controller, state), number)
         yield queue
         writes = CounterMetricFamily(
