@@ -150,7 +150,7 @@ def test_pods_that_were_created_while_the_webhook_was_away_are_found_and_told(
         return metric(stand, "vestibule_audit_pods{", "missing", "WebhookAway", stand.name) == 2
 
     process.wait("both pods in the metrics", counted, 20)
-    words = f"3 pods of 2 workloads lack what they ask for: Deployment {namespace}/web (2), Pod "
+    words = f"3 pods of 2 workloads lack the requested identity: Deployment {namespace}/web (2), Pod "
 
     def summed() -> bool:
         return bool(stand.condition("PodsServed")["message"].startswith(f"{words}{namespace}/early; "))
@@ -340,7 +340,7 @@ def test_the_command_lists_and_mends(stand: Operated, namespace: str) -> None:
         [*command(stand, namespace), "-o", "table"], capture_output=True, text=True, timeout=60, check=False
     )
     assert (shown.returncode, shown.stdout.split()[:3]) == (3, ["NAMESPACE", "POD", "OWNER"])
-    assert "3 lack what they ask for, 1 are stale (--all lists them)" in shown.stdout
+    assert "3 lack the requested identity, 1 are stale (--all lists them)" in shown.stdout
     code, dry = audit(stand, namespace, "--fix", "--dry-run", "--per-minute", "600")
     assert (code, [one["result"] for one in dry["evictions"]]) == (3, ["would-evict", "would-evict"])
     code, done = audit(stand, namespace, "--fix", "--yes", "--per-minute", "600")

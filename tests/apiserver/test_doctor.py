@@ -134,7 +134,7 @@ def test_a_healthy_cluster_has_nothing_against_it(hall: Hall, namespace: str) ->
         "token.signature", "az.audience", "webhook.trust", "webhook.namespaces", "webhook.neighbours",
         "pods.missing",
     } <= set(found)  # fmt: skip
-    assert "2 pods looked at, 2 ask for an identity" in the(report, "pods.missing")["found"]
+    assert "2 pods scanned, 2 ask for an identity" in the(report, "pods.missing")["found"]
     assert "eyJ" not in json.dumps(report)  # as every token begins
 
 

@@ -1,4 +1,4 @@
-"""What a confidential namespace enforces, held by the API server alone: no webhook is registered here."""
+"""What a confidential namespace enforces, held by the API server alone: no webhook is configured here."""
 
 from __future__ import annotations
 

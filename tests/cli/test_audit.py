@@ -19,7 +19,7 @@ def run(*words: str) -> tuple[int, str]:
     [
         ((), "give --kubeconfig or --context"),
         (("--kubeconfig", "/nowhere", "--yes"), "go with --fix"),
-        (("--kubeconfig", "/nowhere", "--fix", "-o", "json"), "nobody can be asked"),
+        (("--kubeconfig", "/nowhere", "--fix", "-o", "json"), "there is no prompt"),
         (("--kubeconfig", "/nowhere", "--fix", "--per-minute", "0"), "--per-minute"),
         (("--kubeconfig", "/nowhere"), "/nowhere"),
     ],

@@ -204,8 +204,8 @@ def test_a_sidecar_that_cannot_be_is_one_error(tmp_path: Path, sentence: str) ->
 
 
 REFUSED = {
-    "no control plane": (["--hosted", "auto"], "want one control plane of flavour auto"),
-    "another flavour": (["--hosted", "k0smotron"], "has none, want one control plane of flavour k0smotron"),
+    "no control plane": (["--hosted", "auto"], "want one control plane of platform auto"),
+    "another flavour": (["--hosted", "k0smotron"], "has none, want one control plane of platform k0smotron"),
     "a way that there is not": (
         ["--hosted", "hypershift", "--attach", "sidecar"],
         "a Deployment that another controller owns is not patched",

@@ -124,7 +124,7 @@ def test_a_kataconfig_that_does_not_count_is_told(tmp_path: Path) -> None:
     found = run("-f", str(tmp_path / "kata.yaml"))
 
     assert registrations(found) == ["vestibule"]
-    assert found.stderr == "warning: KataConfig k: not looked at, sandbox.enabled is false, want true\n"
+    assert found.stderr == "warning: KataConfig k: ignored, sandbox.enabled is false, want true\n"
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "a key stands twice": (
         f"{META}  name: a\n  name: b\n",
-        ["x.yaml:5: key 'name' stands twice in one mapping, want it once"],
+        ["x.yaml:5: key 'name' is twice in one mapping, want it once"],
     ),
     "an item of a list is bad": (
         "kind: List\nitems:\n- apiVersion: v1\n  kind: ServiceAccount\n  metadata: {}\n- 7\n",

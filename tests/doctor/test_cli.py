@@ -43,19 +43,19 @@ def test_the_issuer_of_the_token_is_looked_at_when_none_is_named(issuer: Issuer,
 
 NOW = int(time.time())
 TOKENS: dict[str, tuple[Json, tuple[str, ...], str, str]] = {
-    "of another key": ({"key": issuers.rsa_key(1)}, (), "token.signature", "does not fit the key k1"),
+    "of another key": ({"key": issuers.rsa_key(1)}, (), "token.signature", "does not match key k1"),
     "of a key that is not published": ({"kid": "k2"}, (), "token.key", "kid is 'k2', published are k1"),
     "without a key id": ({"kid": ""}, (), "token.key", "the header has no kid"),
-    "that has ended": ({"exp": NOW - 90}, (), "token.times", "ended at"),
-    "that is about to end": ({"exp": NOW + 45}, (), "token.times", "ends in"),
-    "of the future": ({"iat": NOW + 900, "nbf": NOW + 900}, (), "token.times", "counts from"),
+    "that has ended": ({"exp": NOW - 90}, (), "token.times", "expired at"),
+    "that is about to end": ({"exp": NOW + 45}, (), "token.times", "expires in"),
+    "of the future": ({"iat": NOW + 900, "nbf": NOW + 900}, (), "token.times", "not valid before"),
     "without an end": ({"exp": None}, (), "token.times", "exp missing"),
     "of a user": ({"sub": "alice"}, (), "token.subject", "sub is 'alice'"),
     "of another account": (
         {},
         ("--subject", "system:serviceaccount:team-a:App"),
         "token.subject",
-        "they differ in case, which counts",
+        "differs in case only; case matters",
     ),
     "for the API server": (
         {"aud": ["https://kubernetes.default.svc"]},
@@ -68,7 +68,7 @@ TOKENS: dict[str, tuple[Json, tuple[str, ...], str, str]] = {
         {"aud": ["api://azureadtokenexchange"]},
         ("--cloud", "az"),
         "az.audience",
-        "case counts",
+        "case matters",
     ),
     "for the agent": ({"aud": ["pods.eks.amazonaws.com"]}, (), "aws.audience", "aud is pods."),
     "for Google, by a name of one's own": ({"aud": "sts.googleapis.com"}, (), "gcp.audience", "aud is sts."),
@@ -82,7 +82,7 @@ TOKENS: dict[str, tuple[Json, tuple[str, ...], str, str]] = {
         {"exp": NOW + 90_000},
         ("--cloud", "gcp", "--audience", "sts.amazonaws.com"),
         "gcp.life",
-        "lives 25.0 h",
+        "is valid for 25.0 h",
     ),
     "with another audience than the cloud was told": (
         {},
@@ -190,7 +190,7 @@ def test_people_read_what_is_wrong_and_what_to_do(issuer: Issuer, bundle: Path) 
 
 
 USAGE = {
-    "nothing to look at": ([], "nothing to look at: give --kubeconfig"),
+    "nothing to look at": ([], "nothing to check: give --kubeconfig"),
     "an account without a cluster": (
         ["--issuer", "https://a.example", "--service-account", "a/b"],
         "--service-account needs a cluster",

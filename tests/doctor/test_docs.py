@@ -19,8 +19,8 @@ def test_ids_in_the_code_and_on_the_page_are_the_same() -> None:
     )
     written = set(re.findall(rf'"((?:{AREAS})\.[a-z][a-z-]*)"', code))
     per_cloud = re.findall(r'f"\{cloud\}\.([a-z]+)"', code)
-    written |= {f"{cloud}.{word}" for cloud in clouds.WANTS for word in per_cloud if word != "length"}
-    written |= {f"{cloud}.length" for cloud, wants in clouds.WANTS.items() if wants.longest}
+    written |= {f"{cloud}.{word}" for cloud in clouds.REQUIREMENTS for word in per_cloud if word != "length"}
+    written |= {f"{cloud}.length" for cloud, wants in clouds.REQUIREMENTS.items() if wants.longest}
 
     page = (ROOT / "docs" / "doctor.md").read_text("utf-8")
     told = set(re.findall(rf"`((?:{AREAS})\.[a-z][a-z-]*)`", page))

@@ -89,10 +89,10 @@ WRONG: dict[str, tuple[Any, str, str]] = {
         "issuer.discovery",
         "sends on to an address that is not https",
     ),
-    "sent elsewhere": (_moved("{}/there"), "issuer.discovery", "sent on to https://127.0.0.1:"),
+    "sent elsewhere": (_moved("{}/there"), "issuer.discovery", "redirected to https://127.0.0.1:"),
     "sent round and round": (_loop, "issuer.discovery", "sent on and on"),
-    "refused to strangers": (_refused, "issuer.discovery", "refused to an anonymous reader: status 403"),
-    "no key at all": (_no_key, "issuer.keys", "there is no key"),
+    "refused to strangers": (_refused, "issuer.discovery", "refused to anonymous requests: status 403"),
+    "no key at all": (_no_key, "issuer.keys", "has no key"),
     "a key of a kind that nobody takes": (_odd_key, "issuer.keys", "keys[1] has kty 'oct'"),
     "a private key published": (_private_key, "issuer.keys", "keys[1] holds a private key"),
     "a key too small": (_small_key, "issuer.keys", "has 1024 bits, want 2048"),
@@ -131,8 +131,8 @@ def test_an_issuer_that_is_not_there_is_told(bundle: Path) -> None:
 @pytest.mark.parametrize(
     ("address", "status", "words"),
     [
-        ("https://kubernetes.default.svc", "warn", "inside the cluster only"),
-        ("https://kubernetes.default.svc.cluster.local", "warn", "inside the cluster only"),
+        ("https://kubernetes.default.svc", "warn", "resolves only inside the cluster"),
+        ("https://kubernetes.default.svc.cluster.local", "warn", "resolves only inside the cluster"),
         ("http://oidc.example", "fail", "is no https address"),
         ("https://oidc.example?x=1", "fail", "has a query"),
         ("https://oidc.example:port", "fail", "is no address"),
@@ -149,7 +149,7 @@ def test_an_address_that_no_cloud_can_use_is_not_even_called(address: str, statu
     ("ahead", "status", "words"),
     [
         (0.0, "ok", "within a second"),
-        (20.0, "ok", "from ours"),
+        (20.0, "ok", "from the local clock"),
         (90.0, "warn", "ahead of"),
         (-90.0, "warn", "behind"),
         (3600.0, "fail", "60 min ahead of"),

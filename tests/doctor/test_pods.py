@@ -47,7 +47,7 @@ def audit(scene: Scene, pod: Json, written: Json | None = None) -> list[PodDrift
     prepared = policy.prepare(facts.annotations, policy.subject(request.object, facts))
     verdict = identity_stage.run(request.object, facts, policy)
     operations = json.loads(verdict.patch) if verdict.patch else []
-    return list(running_pods.differences(live, verdict, operations, prepared, policy.settings, written))
+    return list(running_pods.drift(live, verdict, operations, prepared, policy.settings, written))
 
 
 def _cwii(vector: Json) -> Scene:
@@ -276,15 +276,15 @@ def test_the_reason_is_the_nearest_one() -> None:
         pod_report.entry(
             {"metadata": {"namespace": "a", "name": "p"}}, MISSING, ("", ""), None, {}, NOW
         ).reason
-        == "no webhook is registered"
+        == "there is no webhook configuration"
     )
 
 
 def test_the_advice_is_a_command() -> None:
     assert entry(owner=("StatefulSet", "db")).advice == "kubectl -n a rollout restart statefulset/db"
-    assert entry(owner=("Job", "j")).advice == "kubectl -n a delete pod p; its controller makes it anew"
+    assert entry(owner=("Job", "j")).advice == "kubectl -n a delete pod p; its controller recreates it"
     assert entry().advice == "kubectl -n a delete pod p and create it again"
-    assert entry(PodDrift("refused", (), "x")).advice == "vestibule explain tells what to mend"
+    assert entry(PodDrift("refused", (), "x")).advice == "vestibule explain shows what to fix"
     assert entry().age == 86_400
 
 
@@ -294,7 +294,9 @@ def test_pods_that_the_registration_leaves_out_count_where_annotations_alone_ask
 ) -> None:
     left_out = entry(namespaceSelector={"matchLabels": {"team": "b"}})
 
-    checks = list(pod_report.judge(pod_report.PodCounts(1, 1), [left_out], "all namespaces", whole=whole))
+    checks = list(
+        pod_report.judge(pod_report.PodCounts(1, 1), [left_out], "all namespaces", selectors_decide=whole)
+    )
 
     assert [one.id for one in checks if one.status == "warn"] == ids
     assert [one.id for one in checks if one.status == "fail"] == []
@@ -302,7 +304,9 @@ def test_pods_that_the_registration_leaves_out_count_where_annotations_alone_ask
 
 def test_what_could_not_be_decided_is_told() -> None:
     checks = list(
-        pod_report.judge(pod_report.PodCounts(2, 0, ("Pod a/p: no",)), [], "all namespaces", whole=False)
+        pod_report.judge(
+            pod_report.PodCounts(2, 0, ("Pod a/p: no",)), [], "all namespaces", selectors_decide=False
+        )
     )
 
     assert [(one.id, one.status) for one in checks] == [("pods.stale", "ok"), ("pods.unread", "skipped")]

@@ -27,7 +27,7 @@ CASES: list[Json] = [
 
 def look(pod: Json, case: Json, found: SandboxPolicy) -> list[tuple[str, str]]:
     namespace = case["namespace"]["metadata"]
-    told = sandboxes.differences(pod, namespace["name"], namespace.get("labels") or {}, found)
+    told = sandboxes.drift(pod, namespace["name"], namespace.get("labels") or {}, found)
     return [(one.state, one.text) for one in told]
 
 

@@ -102,7 +102,7 @@ def test_private_keys_are_refused_and_the_unwise_is_told() -> None:
     secret = document.build({"aa.toml": "-----BEGIN EC PRIVATE KEY-----\n"})
     odd = document.build({"policy.rego": "package other\n", "mine.txt": "x", "cdh.toml": "= 1"}, "sha512")
 
-    with pytest.raises(InitdataError, match="readable by everybody"):
+    with pytest.raises(InitdataError, match="every user who can read the pod"):
         lint.refuse_secrets(secret)
     assert [warning.code for warning in lint.warnings(odd)] == [
         "PolicyPackage",

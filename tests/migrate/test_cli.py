@@ -178,7 +178,7 @@ def test_eks_with_its_mapping_and_its_associations(tmp_path: Path) -> None:
     assert report["workloads"]["served"] == 3
     notes = report["installations"][0]["notes"]
     assert any(
-        "skip-pod-identity-webhook DoesNotExist cannot be said in the settings" in note for note in notes
+        "skip-pod-identity-webhook DoesNotExist has no equivalent in the settings" in note for note in notes
     )
     strict = told(report, "strict")
     assert set(strict.values()) == {1}
@@ -272,7 +272,7 @@ def test_flags_that_mean_nothing_here_are_told(tmp_path: Path) -> None:
     )
 
     notes = report["installations"][0]["notes"]
-    assert "left out: --no-such-flag: is no flag of the program that we stand in for" in notes
+    assert "left out: --no-such-flag: is not a flag of the upstream webhook" in notes
     assert any(note.startswith("left out: --tls-min-version: is '9'") for note in notes)
     assert any("has 'word', want a flag" in note for note in notes)
     assert report["settings"]["azwi"]["audience"] == "a"
@@ -288,7 +288,7 @@ def test_a_program_in_a_script_is_told(tmp_path: Path) -> None:
     (found,) = migrate(tmp_path, things)["installations"]
 
     assert (found["command"], found["dropIn"]) == ([], [])
-    assert any("its flags stand in a script" in note for note in found["notes"])
+    assert any("its flags are in a script" in note for note in found["notes"])
 
 
 def test_a_webhook_of_the_vendor_is_not_ours_to_remove(tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_people_read_it_from_top_to_bottom(tmp_path: Path) -> None:
 
     heads = [line.partition("  ")[0] for line in text.splitlines() if line and not line.startswith(" ")]
     assert heads == [
-        "installed", "in its place", "ServiceAccounts", "settings", "beside it", "left to remove",
+        "installed", "in its place", "ServiceAccounts", "settings", "side by side", "left to remove",
         "workloads", "in strict", "in better",
     ]  # fmt: skip
     assert "in strict  the same for 3 of 3" in text
@@ -356,7 +356,7 @@ def test_nothing_to_say_is_said(tmp_path: Path) -> None:
 
     assert result.exit_code == 0
     assert result.stdout.startswith("no other identity webhook is installed here")
-    assert "no workload asks for a cloud identity" in result.stdout
+    assert "no workload requests a cloud identity" in result.stdout
 
 
 def test_keys_on_workloads_alone_count_too(tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_keys_on_workloads_alone_count_too(tmp_path: Path) -> None:
 
 
 USAGE = {
-    "nothing to look at": ([], "nothing to look at: give -f, --kubeconfig or --context"),
+    "nothing to look at": ([], "nothing to compare: give -f, --kubeconfig or --context"),
     "both": (["-f", "x", "--context", "y"], "-f and a cluster exclude each other"),
     "a file that is not there": (["-f", "no/such.yaml"], "no/such.yaml: cannot be read"),
 }

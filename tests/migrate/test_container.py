@@ -47,7 +47,7 @@ def test_what_is_not_read_is_named() -> None:
     assert found.unread == {"S": "Secret s key k", "M": "ConfigMap gone key k"}
     assert found.problems == (
         "has variables from Secret t, which is not read",
-        "has variables from ConfigMap gone, which is not there",
+        "has variables from ConfigMap gone, which does not exist",
     )
 
 
@@ -55,7 +55,7 @@ def test_a_script_is_not_read() -> None:
     found = started(command=["/bin/sh", "-c", "exec /manager --a"])
 
     assert found.arguments == ()
-    assert "its flags stand in a script" in found.problems[0]
+    assert "its flags are in a script" in found.problems[0]
 
 
 def test_a_file_out_of_a_config_map() -> None:

@@ -121,7 +121,7 @@ def test_all_bad_keys_are_told_at_once(folder: Path) -> None:
             ["publish", "--public-key", "0.pem", "--to", "dir:x", "--issuer", ISSUER, "--tag", "x"],
             "KEY=VALUE",
         ),
-        (["check"], "nothing to look at"),
+        (["check"], "nothing to check"),
         (["check", "--issuer", ISSUER, "--service-account", "a/b"], "needs a cluster"),
         (["check", "--issuer", ISSUER, "--token", "0.pem"], "want"),
         (["rotate", "--to", "dir:x", "--issuer", ISSUER, "--output-dir", "r", "--kubeconfig"], "go together"),

@@ -47,7 +47,7 @@ def test_pods_are_counted_by_workload_and_cause() -> None:
 
     assert str(told) == "PodsServed=False/PodsMissed"
     assert told.message.startswith(
-        "3 pods of 2 workloads lack what they ask for: Deployment a/web (2), Pod a/alone;"
+        "3 pods of 2 workloads lack the requested identity: Deployment a/web (2), Pod a/alone;"
     )
     assert summary.counts == {
         ("missing", "WebhookAway"): 2,
@@ -119,10 +119,12 @@ def test_only_pods_that_were_missed_and_are_made_anew_may_be_evicted() -> None:
     assert eviction_rules.eligible(entry()) == ""
     assert eviction_rules.eligible(entry(state="stale", cause="ChangedSince")) != ""
     assert eviction_rules.eligible(entry(cause="AskedLater")) != ""
-    assert eviction_rules.eligible(entry(maker=None)) == "nothing makes it anew"
+    assert eviction_rules.eligible(entry(maker=None)) == "no controller recreates it"
     assert eviction_rules.eligible(job) == "it belongs to a Job"
     assert eviction_rules.eligible(job, jobs=True) == ""
-    assert "which we do not know" in eviction_rules.eligible(entry(maker=PodController("Tower", "t", "u")))
+    assert "which is not a known controller" in eviction_rules.eligible(
+        entry(maker=PodController("Tower", "t", "u"))
+    )
     assert eviction_rules.eligible(entry()._replace(unselected="objectSelector")) != ""
 
 

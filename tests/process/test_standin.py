@@ -225,8 +225,8 @@ def test_a_certificate_that_nobody_renews_is_told(tmp_path: Path) -> None:
 
 
 ODD: dict[str, tuple[list[str], str]] = {
-    "a flag of nobody": (["azwi", "--nope"], "--nope: is no flag of the program that we stand in for"),
-    "a flag of another original": (["wif", "--watch-config-map"], "--watch-config-map: is no flag"),
+    "a flag of nobody": (["azwi", "--nope"], "--nope: is not a flag of the upstream webhook"),
+    "a flag of another original": (["wif", "--watch-config-map"], "--watch-config-map: is not a flag"),
     "a level that is none": (["azwi", "--log-level=loud"], "--log-level: is 'loud', want info"),
     "a boolean apart": (["azwi", "--disable-cert-rotation", "true"], "command line: has 'true', want a flag"),
     "a version of SSL": (["azwi", "--tls-min-version=VersionSSL30"], "--tls-min-version: is 'VersionSSL30'"),

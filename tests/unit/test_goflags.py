@@ -41,7 +41,7 @@ def test_flags_as_go_reads_them(sentence: str) -> None:
 
 
 ODD: dict[str, tuple[list[str], str]] = {
-    "a flag that is none": (["--nome=a"], "--nome: is no flag of the program that we stand in for"),
+    "a flag that is none": (["--nome=a"], "--nome: is not a flag of the upstream webhook"),
     "no flag at all": (["name"], "command line: has 'name', want a flag"),
     "a boolean with its value apart": (["--on", "false"], "command line: has 'false', want a flag"),
     "a boolean that is none": (["--on=yes"], "--on: is 'yes', want true or false"),

@@ -108,7 +108,7 @@ def test_the_audit_reports_pods_that_deviate_whatever_their_mark() -> None:
     other = pod("kata")
 
     def found(one: Json) -> list[tuple[str, str]]:
-        return [(d.state, d.text) for d in audited.differences(one, "team-a", {}, kata_policy)]
+        return [(d.state, d.text) for d in audited.drift(one, "team-a", {}, kata_policy)]
 
     assert found(served) == []
     told = f"deviates from what its namespace enforces: {PREFIX}kernel_params is not the administrator's"

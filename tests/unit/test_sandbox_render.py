@@ -249,7 +249,7 @@ def test_a_kataconfig_without_classes_registers_what_it_can_and_is_told() -> Non
 def test_a_kataconfig_that_the_settings_do_not_look_at_is_told() -> None:
     said = asyncio.run(offline.read_sources(schema.Settings(), MemoryCluster([kata(INJECT)])))
 
-    assert said == (None, ["KataConfig k: not looked at, sandbox.enabled is false, want true"])
+    assert said == (None, ["KataConfig k: ignored, sandbox.enabled is false, want true"])
 
 
 def test_initdata_in_a_config_map_brings_the_right_to_read_it_and_no_other() -> None:

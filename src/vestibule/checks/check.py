@@ -1,6 +1,6 @@
-"""One conclusion: what was looked at, what was found, what is wanted and what to do.
+"""One check result: the object, what was found, what is expected and what to do.
 
-Ids are API: people filter by them and documentation lists them.
+Check ids are API: users filter by them and the documentation lists them.
 """
 
 from __future__ import annotations
@@ -15,26 +15,25 @@ ORDER: Final[tuple[Status, ...]] = ("fail", "warn", "skipped", "ok")
 
 
 class Check(NamedTuple):
-    """One conclusion."""
+    """The result of one check."""
 
     id: str
     status: Status
     about: str
-    """The object, address or file that was looked at."""
+    """The object, address or file that was checked."""
     found: str
     want: str = ""
     advice: str = ""
     items: tuple[Mapping[str, Any], ...] = ()
-    """What was found one by one, where there are several: pods, keys."""
+    """Details where there are several: pods, keys."""
 
 
 def ok(id_: str, about: str, found: str, **more: Any) -> Check:
-    """All is well."""
     return Check(id_, "ok", about, found, **more)
 
 
 def warn(id_: str, about: str, found: str, want: str = "", advice: str = "", **more: Any) -> Check:
-    """It works, and somebody should know."""
+    """It works, but the user should know about it."""
     return Check(id_, "warn", about, found, want, advice, **more)
 
 
@@ -44,12 +43,12 @@ def fail(id_: str, about: str, found: str, want: str = "", advice: str = "", **m
 
 
 def skipped(id_: str, about: str, found: str, advice: str = "") -> Check:
-    """Not looked at, and why."""
+    """Not checked; ``found`` has the reason."""
     return Check(id_, "skipped", about, found, "", advice)
 
 
 def worst(checks: Iterable[Check]) -> Status:
-    """The worst status of all; what was skipped is no worse than what is well."""
+    """The worst status of all; ``skipped`` counts as ``ok``."""
     found = {check.status for check in checks}
     return next((status for status in ("fail", "warn") if status in found), "ok")
 

@@ -1,4 +1,4 @@
-"""A token as any relying party judges it: its form, its signature, who it is from and for, and when."""
+"""Checks of a token that every relying party makes: format, signature, issuer, subject and times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vestibule.oidc.tokens import ServiceAccountToken
 
 SUBJECT: Final = "system:serviceaccount:"
 _SOON: Final = 60.0
-"""Seconds to live below which a token will not reach a cloud."""
+"""Seconds of lifetime below which a token may expire before it reaches a cloud."""
 
 
 def signature(
@@ -29,7 +29,7 @@ def signature(
         return
     yield ok("token.algorithm", about, f"alg is {algorithm}")
     if published is None and own is None:
-        why = "there are no keys to look into"
+        why = "no keys to verify with"
         yield skipped("token.key", about, why, "give --issuer or --kubeconfig")
         yield skipped("token.signature", about, why)
         return
@@ -45,12 +45,12 @@ def signature(
         "token.key", about, f"kid {token.kid} is {'published' if published else 'among the cluster keys'}"
     )
     if jwks.verifies(token, key):
-        yield ok("token.signature", about, "is good")
+        yield ok("token.signature", about, "is valid")
     else:
         yield fail(
             "token.signature",
             about,
-            f"does not fit the key {token.kid}",
+            f"does not match key {token.kid}",
             "a signature of that key",
             "the token was changed, or another key is published under this id: publish the keys again",
         )
@@ -63,70 +63,79 @@ def _unknown(about: str, token: ServiceAccountToken, keys: dict[str, jwks.Jwk], 
         advice = "the cluster has the key and the published copy lacks it: publish /openid/v1/jwks again"
     elif own is not None:
         advice = (
-            "the cluster does not know the key either: is the token of another cluster, or of an old key?"
+            "the cluster does not have the key either: is the token from another cluster or signed with "
+            "an old key?"
         )
     return fail("token.key", about, f"kid is {token.kid!r}, published are {shown}", "one of these", advice)
 
 
-def issuer(about: str, token: ServiceAccountToken, wanted: str) -> Check:
-    """``iss`` against the issuer that the cloud was told; empty: there is none to compare with."""
-    said = token.issuer
-    if not said:
+def issuer(about: str, token: ServiceAccountToken, configured: str) -> Check:
+    """``iss`` against the issuer that is configured in the cloud; empty if that is unknown."""
+    iss = token.issuer
+    if not iss:
         return fail("token.issuer", about, "iss is missing", "the issuer")
-    if not wanted:
-        return ok("token.issuer", about, f"iss is {said}")
-    differs = discovery.issuer_difference(said, wanted)
+    if not configured:
+        return ok("token.issuer", about, f"iss is {iss}")
+    differs = discovery.issuer_difference(iss, configured)
     if not differs:
-        return ok("token.issuer", about, f"iss is {said}, byte for byte")
+        return ok("token.issuer", about, f"iss is {iss}, byte for byte")
     return fail(
         "token.issuer",
         about,
-        f"iss is {said!r}: {differs}",
-        f"{wanted!r}, byte for byte",
-        "tell the cloud what the token says, character by character; Azure compares case as well",
+        f"iss is {iss!r}: {differs}",
+        f"{configured!r}, byte for byte",
+        "configure the cloud with the token's iss, byte for byte; Azure compares case too",
     )
 
 
-def subject(about: str, token: ServiceAccountToken, wanted: str) -> Check:
-    """``sub``: of a ServiceAccount, and the one that the cloud trusts, where it is known."""
-    said = token.subject
-    if not said.startswith(SUBJECT) or said.removeprefix(SUBJECT).count(":") != 1:
+def subject(about: str, token: ServiceAccountToken, trusted: str) -> Check:
+    """``sub``: a ServiceAccount, and the one that the cloud trusts if that is known."""
+    sub = token.subject
+    if not sub.startswith(SUBJECT) or sub.removeprefix(SUBJECT).count(":") != 1:
         want = f"{SUBJECT}<namespace>:<name>"
-        return fail("token.subject", about, f"sub is {said!r}", want, "take a ServiceAccount's token")
-    if not wanted or said == wanted:
-        return ok("token.subject", about, f"sub is {said}")
-    near = " (they differ in case, which counts)" if said.lower() == wanted.lower() else ""
+        return fail("token.subject", about, f"sub is {sub!r}", want, "use a ServiceAccount token")
+    if not trusted or sub == trusted:
+        return ok("token.subject", about, f"sub is {sub}")
+    near = " (differs in case only; case matters)" if sub.lower() == trusted.lower() else ""
     return fail(
         "token.subject",
         about,
-        f"sub is {said!r}{near}",
-        f"{wanted!r}",
-        "correct the subject in the cloud's trust",
+        f"sub is {sub!r}{near}",
+        f"{trusted!r}",
+        "correct the subject in the cloud's trust policy",
     )
 
 
 def times(about: str, token: ServiceAccountToken, now: float) -> Check:
     """``exp``, ``nbf`` and ``iat`` against a clock."""
-    ends, begins, made = (token.seconds(claim) for claim in ("exp", "nbf", "iat"))
-    absent = [name for name, value in (("exp", ends), ("iat", made)) if value is None]
-    if ends is None or made is None:
+    ends, begins, issued = (token.seconds(claim) for claim in ("exp", "nbf", "iat"))
+    absent = [name for name, value in (("exp", ends), ("iat", issued)) if value is None]
+    if ends is None or issued is None:
         return fail("token.times", about, f"{' and '.join(absent)} missing", "exp and iat")
-    early = max(made, begins if begins is not None else made)
+    early = max(issued, begins if begins is not None else issued)
     if early - now > WARN:
-        found = f"counts from {_when(early)}, {early - now:.0f} s from now"
+        found = f"not valid before {_when(early)}, {early - now:.0f} s from now"
         judged = fail if early - now > FAIL else warn
-        return judged("token.times", about, found, "a token of now", "compare the clocks")
+        return judged("token.times", about, found, "a token that is valid now", "compare the clocks")
     if ends <= now:
-        found = f"ended at {_when(ends)}, {now - ends:.0f} s ago"
+        found = f"expired at {_when(ends)}, {now - ends:.0f} s ago"
         return fail(
-            "token.times", about, found, "a token of now", "read it again: the kubelet renews the file"
+            "token.times",
+            about,
+            found,
+            "a token that is valid now",
+            "read it again: the kubelet renews the file",
         )
     if ends - now < _SOON:
-        found = f"ends in {ends - now:.0f} s"
+        found = f"expires in {ends - now:.0f} s"
         return warn(
-            "token.times", about, found, "a token that lives", "read it again: the kubelet renews the file"
+            "token.times",
+            about,
+            found,
+            "a token with time left",
+            "read it again: the kubelet renews the file",
         )
-    return ok("token.times", about, f"from {_when(made)} to {_when(ends)}, {(ends - made) / 60:.0f} min")
+    return ok("token.times", about, f"from {_when(issued)} to {_when(ends)}, {(ends - issued) / 60:.0f} min")
 
 
 def _when(seconds: float) -> str:

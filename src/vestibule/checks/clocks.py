@@ -1,4 +1,4 @@
-"""Clocks: a token counts from one second to another, and whoever signs and whoever checks must agree."""
+"""Clock skew: a token is valid for a period, so the clocks of signer and verifier must agree."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ from vestibule.checks.check import Check, fail, ok, skipped, warn
 from vestibule.checks.http_document import HttpDocument
 
 WARN: Final = 30.0
-"""Seconds; clouds allow for some, and a token is used within seconds of its making."""
+"""Seconds; clouds tolerate some skew, and a token is used within seconds after it is issued."""
 FAIL: Final = 300.0
-"""Seconds; no cloud allows for more."""
+"""Seconds; no cloud tolerates more."""
 
 
 def skew(id_: str, read: HttpDocument) -> Check:
-    """The server's clock against ours; its header has whole seconds."""
+    """The server's clock against the local one; the Date header has a resolution of one second."""
     if read.date is None:
-        return skipped(id_, read.url, "the answer says no time")
+        return skipped(id_, read.url, "the response has no Date header")
     ahead = read.date + 0.5 - read.at
     apart = max(0.0, abs(ahead) - 1.0)
     if apart <= WARN:
-        return ok(id_, read.url, "within a second of ours" if apart < 1 else f"{apart:.0f} s from ours")
+        return ok(
+            id_,
+            read.url,
+            "within a second of the local clock" if apart < 1 else f"{apart:.0f} s from the local clock",
+        )
     which = "ahead of" if ahead > 0 else "behind"
     found = f"{_span(apart)} {which} the clock of this machine"
     want = f"at most {WARN:.0f} s"
-    advice = "let NTP or chrony set both; tokens of the future and of the past are refused"
+    advice = "synchronize both with NTP or chrony; tokens that are expired or not yet valid are refused"
     return (fail if apart > FAIL else warn)(id_, read.url, found, want, advice)
 
 

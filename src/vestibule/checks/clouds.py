@@ -1,4 +1,4 @@
-"""What each cloud wants of a token besides what all want: audience, algorithm, length, life, subject.
+"""What each cloud requires of a token in addition: audience, algorithm, length, lifetime, subject.
 
 ============  ===================================  =====================  ===========================
               AWS                                  Azure                  Google Cloud
@@ -6,7 +6,7 @@
 audience      ``sts.amazonaws.com``, or a client   the exchange's own,    the provider's full name,
               id of the identity provider          one per Azure cloud    with or without ``https:``
 algorithm     RS and ES, all sizes                 RS256                  RS256, ES256
-subject       as the role's trust says             exact, case counts     at most 127 bytes
+subject       as in the role's trust             exact, case counts     at most 127 bytes
 life          -                                    -                      at most a day
 ============  ===================================  =====================  ===========================
 """
@@ -31,16 +31,15 @@ _DAY: Final = 86_400
 
 
 class CloudRequirements(NamedTuple):
-    """What a cloud takes."""
+    """What a cloud accepts."""
 
     audience: str
-    """As people say it."""
     algorithms: tuple[str, ...]
     longest: int = 0
-    """Characters of a token; 0: no limit is told."""
+    """Characters of a token; 0: no documented limit."""
 
 
-WANTS: Final[dict[Provider, CloudRequirements]] = {
+REQUIREMENTS: Final[dict[Provider, CloudRequirements]] = {
     "aws": CloudRequirements("sts.amazonaws.com", jwks.ALGORITHMS, 20_000),
     "az": CloudRequirements(azwi.DEFAULT_AUDIENCE, ("RS256",)),
     "gcp": CloudRequirements(validators.POOL_PROVIDER.want, ("RS256", "ES256")),
@@ -61,51 +60,54 @@ def _usual(cloud: Provider, audience: str) -> bool:
 
 
 def judge(about: str, token: ServiceAccountToken, cloud: Provider, audience: str = "") -> Iterator[Check]:
-    """All that one cloud wants; ``audience`` is what it was told, empty for what it takes by itself."""
+    """All requirements of one cloud; ``audience`` is the configured one, empty for the cloud's default."""
     yield _audience(about, token, cloud, audience)
-    wants = WANTS[cloud]
-    if token.algorithm in jwks.ALGORITHMS and token.algorithm not in wants.algorithms:
+    requirements = REQUIREMENTS[cloud]
+    if token.algorithm in jwks.ALGORITHMS and token.algorithm not in requirements.algorithms:
         yield fail(
             f"{cloud}.algorithm",
             about,
             f"alg is {token.algorithm}",
-            f"{' or '.join(wants.algorithms)}: {NAMES[cloud]} takes no other",
+            f"{' or '.join(requirements.algorithms)}: {NAMES[cloud]} accepts no other",
             "give the API server an RSA key to sign with",
         )
-    if 0 < wants.longest < token.length:
+    if 0 < requirements.longest < token.length:
         yield fail(
             f"{cloud}.length",
             about,
             f"has {token.length} characters",
-            f"at most {wants.longest}",
-            "ask for fewer audiences",
+            f"at most {requirements.longest}",
+            "request fewer audiences",
         )
     if cloud == "gcp":
         yield from _google(about, token)
 
 
 def _audience(about: str, token: ServiceAccountToken, cloud: Provider, audience: str) -> Check:
-    id_, said = f"{cloud}.audience", ", ".join(token.audiences) or "missing"
-    found = f"aud is {said}"
-    want = audience or WANTS[cloud].audience
-    mend = "give the annotation or the settings this audience, or tell the cloud the other one (--audience)"
+    id_, audiences = f"{cloud}.audience", ", ".join(token.audiences) or "missing"
+    found = f"aud is {audiences}"
+    want = audience or REQUIREMENTS[cloud].audience
+    advice = (
+        "set this audience in the annotation or the settings, or configure the cloud with the other one "
+        "(--audience)"
+    )
     if audience:
         if audience in token.audiences:
             return ok(id_, about, found)
         near = [one for one in token.audiences if one.rstrip("/").lower() == audience.rstrip("/").lower()]
-        return fail(id_, about, f"{found} (nearly)" if near else found, f"{want!r}, byte for byte", mend)
+        return fail(id_, about, f"{found} (nearly)" if near else found, f"{want!r}, byte for byte", advice)
     usual = [one for one in token.audiences if _usual(cloud, one)]
     if not usual:
         near = [one for one in token.audiences if one.lower() == want.lower()]
-        return fail(id_, about, f"{found} (case counts)" if near else found, want, mend)
+        return fail(id_, about, f"{found} (case matters)" if near else found, want, advice)
     if usual == [_AGENT]:
-        agent = "the Pod Identity agent takes it, STS does not"
+        agent = "the Pod Identity agent accepts it, STS does not"
         return warn(id_, about, found, want, agent)
     if usual == ["sts.googleapis.com"]:
         listed = "list it under the provider's allowed audiences"
         return warn(id_, about, found, want, listed)
     if cloud == "az" and usual[0] != azwi.DEFAULT_AUDIENCE:
-        return ok(id_, about, f"{found}, of an Azure cloud of its own")
+        return ok(id_, about, f"{found}, of a sovereign Azure cloud")
     return ok(id_, about, found)
 
 
@@ -118,16 +120,16 @@ def _google(about: str, token: ServiceAccountToken) -> Iterator[Check]:
             about,
             f"sub has {length} bytes",
             f"at most {limit}",
-            "shorten the name of the namespace or of the account, or map google.subject to something else",
+            "shorten the name of the namespace or ServiceAccount, or map google.subject to another attribute",
         )
     else:
         yield ok("gcp.subject", about, f"sub has {length} bytes of {limit}")
-    ends, made = token.seconds("exp"), token.seconds("iat")
-    if ends is not None and made is not None and ends - made > _DAY:
+    ends, issued = token.seconds("exp"), token.seconds("iat")
+    if ends is not None and issued is not None and ends - issued > _DAY:
         yield fail(
             "gcp.life",
             about,
-            f"lives {(ends - made) / 3600:.1f} h",
+            f"is valid for {(ends - issued) / 3600:.1f} h",
             "at most 24 h",
-            "ask for a shorter token",
+            "request a shorter lifetime",
         )

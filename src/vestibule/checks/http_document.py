@@ -1,4 +1,4 @@
-"""One document as it came over the wire, or why it did not: what the adapters hand to the judgements."""
+"""One HTTP response, or why there is none; input of the checks."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from typing import NamedTuple
 
 
 class HttpDocument(NamedTuple):
-    """The answer to one GET."""
+    """The response to one GET."""
 
     url: str
     status: int = 0
-    """0: there was no answer."""
+    """0: no response."""
     body: bytes = b""
     content_type: str = ""
     date: float | None = None
     """The server's clock, seconds since the epoch."""
     at: float = 0.0
-    """Our clock, half-way between question and answer."""
+    """The local clock, half-way between request and response."""
     error: str = ""
-    """Why there was no answer, or none that we take."""
+    """Why there was no response or no acceptable one."""
     redirects: tuple[str, ...] = ()
-    """Where we were sent on to."""
+    """Targets of redirects."""
     retry_after: float = 0.0
-    """Seconds after which the server wants to be asked again; 0: it did not say."""
+    """The server's Retry-After in seconds; 0: none."""
 
     @property
     def refusal(self) -> str:
-        """Why there is nothing to read; empty when there is."""
+        """Why there is no document; empty if there is one."""
         if self.error:
             return self.error
         return "" if self.status == 200 else f"status {self.status}"
 
     @property
     def forbidden(self) -> bool:
-        """Whether we were told to prove who we are, or that it is not enough."""
+        """Whether the server requires authentication or refuses the given one."""
         return self.status in (401, 403)

@@ -1,5 +1,4 @@
-"""The issuer as the cluster and as the public sees it: reachable, equal to the last slash, with the same
-keys.
+"""The issuer as the cluster and as the public sees it: reachable, byte for byte equal, with the same keys.
 
 Clouds compare issuers byte by byte and read the keys where the discovery document says, without any login.
 """
@@ -36,15 +35,13 @@ def cluster(found: HttpDocument, listed: HttpDocument) -> IssuerView:
 
 
 def public(issuer: str, found: HttpDocument, listed: HttpDocument | None) -> IssuerView:
-    """What everybody reads at the issuer's address; ``listed`` is None when there was no way to it."""
+    """The public documents at the issuer's address; ``listed`` is None if the keys' address is unknown."""
     checks: list[Check] = []
     document = _document("issuer.discovery", found, checks)
     if document is not None:
         checks.append(_name(issuer, document))
     if listed is None:
-        checks.append(
-            skipped("issuer.keys", issuer, "the discovery document does not say where the keys are")
-        )
+        checks.append(skipped("issuer.keys", issuer, "the discovery document has no jwks_uri"))
         return IssuerView(document, None, tuple(checks))
     if not listed.url.startswith("https://"):
         checks.append(
@@ -69,7 +66,11 @@ def _document(id_: str, found: HttpDocument, checks: list[Check]) -> DiscoveryDo
     except ValueError as error:
         checks.append(
             fail(
-                id_, found.url, f"the answer {error}", "a discovery document", "publish the API server's own"
+                id_,
+                found.url,
+                f"the response {error}",
+                "a discovery document",
+                "publish the API server's own",
             )
         )
         return None
@@ -85,13 +86,13 @@ def _keys(id_: str, listed: HttpDocument, checks: list[Check]) -> JwkSet | None:
         keys = jwks.parse(listed.body)
     except ValueError as error:
         checks.append(
-            fail(id_, listed.url, f"the answer {error}", "a JWKS document", "publish the API server's own")
+            fail(id_, listed.url, f"the response {error}", "a JWKS document", "publish the API server's own")
         )
         return None
     flaws = [*keys.problems, *jwks.weak(keys.keys)]
     items = tuple({"kid": key.kid, "kind": key.kind, "algorithm": key.algorithm} for key in keys.keys)
     if not keys.keys:
-        checks.append(fail(id_, listed.url, "there is no key", "at least one key", _ISSUER_PAGE))
+        checks.append(fail(id_, listed.url, "has no key", "at least one key", _ISSUER_PAGE))
     elif flaws:
         checks.append(
             warn(
@@ -108,11 +109,11 @@ def _keys(id_: str, listed: HttpDocument, checks: list[Check]) -> JwkSet | None:
 
 def _unreadable(id_: str, found: HttpDocument, what: str) -> Check:
     if found.forbidden and id_.startswith("cluster."):
-        return skipped(id_, found.url, f"we may not read it: status {found.status}", _READER)
+        return skipped(id_, found.url, f"no permission to read it: status {found.status}", _READER)
     if found.forbidden:
-        text = f"{what} refused to an anonymous reader: status {found.status}"
-        return fail(id_, found.url, text, "an answer to everybody", _READER + " to system:unauthenticated")
-    advice = "look at the address, DNS, the firewall and the certificate"
+        text = f"{what} refused to anonymous requests: status {found.status}"
+        return fail(id_, found.url, text, "anonymous read access", _READER + " to system:unauthenticated")
+    advice = "check the address, DNS, the firewall and the certificate"
     return fail(id_, found.url, f"cannot be read: {found.refusal}", what, advice)
 
 
@@ -121,9 +122,9 @@ def _read(id_: str, found: HttpDocument, text: str, items: tuple[dict[str, str],
         return warn(
             id_,
             found.url,
-            f"{text}; sent on to {' and '.join(found.redirects)}",
-            "an answer at the address itself",
-            "clouds need not follow: publish the document where its address says",
+            f"{text}; redirected to {' and '.join(found.redirects)}",
+            "a response without a redirect",
+            "clouds need not follow redirects: publish the document at this address",
             items=items,
         )
     return ok(id_, found.url, text, items=items)
@@ -143,7 +144,7 @@ def _name(issuer: str, document: DiscoveryDocument) -> Check:
 
 
 def address(issuer: str) -> Check:
-    """Whether the issuer's address is one that a cloud can use at all."""
+    """Whether clouds can use the issuer's address."""
     flaw = discovery.flaw(issuer)
     if flaw:
         return fail(
@@ -157,7 +158,7 @@ def address(issuer: str) -> Check:
         return warn(
             "issuer.address",
             issuer,
-            "means something inside the cluster only",
+            "resolves only inside the cluster",
             "an address that the clouds reach",
             "AWS and Azure cannot use it; Google Cloud can be given the keys as a file; " + _ISSUER_PAGE,
         )
@@ -175,13 +176,14 @@ def equal(cluster_side: IssuerView, public_side: IssuerView, issuer: str) -> Ite
                 issuer,
                 f"the cluster's issuer is {own!r}: {differs}",
                 f"{issuer!r}, byte for byte",
-                "tell the cloud the cluster's issuer, or give the API server that one first",
+                "configure the cloud with the cluster's issuer, or set that one as the API server's "
+                "first issuer",
             )
         else:
             yield ok("issuer.equal", issuer, "is the cluster's issuer, byte for byte")
     if cluster_side.keys is None or public_side.keys is None:
         if public_side.document is not None:
-            yield skipped("issuer.same-keys", issuer, "there are not two sets of keys to compare")
+            yield skipped("issuer.same-keys", issuer, "only one of the two key sets was read")
         return
     yield _same_keys(issuer, jwks.compare(cluster_side.keys, public_side.keys))
 
@@ -196,9 +198,9 @@ def _same_keys(issuer: str, found: jwks.JwksDrift) -> Check:
         return fail(
             "issuer.same-keys",
             issuer,
-            f"what is published {' and '.join(words)}",
+            f"the published JWKS {' and '.join(words)}",
             "every key of the cluster",
-            "publish the cluster's /openid/v1/jwks again; clouds keep the old keys for some time",
+            "publish the cluster's /openid/v1/jwks again; clouds cache the old keys for some time",
         )
-    extra = f"; also {', '.join(found.extra)}, of a rotation or of another cluster" if found.extra else ""
+    extra = f"; also {', '.join(found.extra)}, from a rotation or from another cluster" if found.extra else ""
     return ok("issuer.same-keys", issuer, f"every key of the cluster is published{extra}")

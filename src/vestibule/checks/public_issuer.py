@@ -1,5 +1,5 @@
-"""What the public sees at an issuer's address, compared with what was published; and why it does not, in
-words that say what to do. Pure: readings come in, sentences come out."""
+"""The public documents at an issuer's address, compared with the published ones; faults say what to do.
+Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from vestibule.oidc import discovery, jwks
 
 _CODE: Final = re.compile(rb"<Code>([A-Za-z]{1,80})</Code>")
 _ELSEWHERE: Final = (
-    "or publish to a static website ($web), or put a CDN or a front door before it; its address is the issuer"
+    "or publish to a static website ($web), or put a CDN or Azure Front Door in front of it; its address "
+    "is the issuer"
 )
-_BUCKET: Final = "the bucket keeps the public out: let everybody read its objects, or put a CDN before it"
+_BUCKET: Final = (
+    "the bucket denies public access: allow public reads of its objects, or put a CDN in front of it"
+)
 _CAUSES: Final = {
     "PublicAccessNotPermitted": f"the storage account forbids public access: allow it, {_ELSEWHERE}",
-    "AuthorizationFailure": f"the account's network rules keep the public out: allow all, {_ELSEWHERE}",
+    "AuthorizationFailure": (
+        f"the storage account's network rules deny public access: allow all networks, {_ELSEWHERE}"
+    ),
     "NoAuthenticationInformation": f"the container is private: make its access level Blob, {_ELSEWHERE}",
     "ResourceNotFound": f"the container is private, {_ELSEWHERE}; or it is not the one that the issuer names",
     "ContainerNotFound": "the issuer names a container that does not exist",
@@ -26,23 +31,23 @@ _CAUSES: Final = {
     "AccessDenied": _BUCKET,
     "NoSuchBucket": "the issuer names a bucket that does not exist",
     "NoSuchKey": "the bucket is public and has no such document: does the issuer name its prefix?",
-    "PermanentRedirect": "the bucket is in another region than the issuer says",
+    "PermanentRedirect": "the bucket is in another region than the issuer names",
 }
 _STATUSES: Final = {
-    401: "everybody must be let in, without a login",
-    403: "everybody must be let in: look at the access level, the firewall and the policy of the site",
-    404: "nothing is served there: is the path right, and does the site serve names with a dot in front?",
+    401: "anonymous read access is required",
+    403: "anonymous read access is required: check the access level, the firewall and the policy of the site",
+    404: "nothing is served there: is the path right, and does the site serve names that begin with a dot?",
 }
 
 
 class PublicIssuerFault(NamedTuple):
-    """Why the public does not see what was published."""
+    """Why the public documents differ from the published ones."""
 
     text: str
     waits: bool
-    """Whether it may pass by itself: a cache, a rule that takes minutes to count."""
+    """Whether it may resolve by itself: a cache, a rule that takes minutes to apply."""
     after: float = 0.0
-    """Seconds that the server wants us to wait."""
+    """The server's Retry-After in seconds."""
 
 
 def configuration(reading: HttpDocument, issuer: str, keys_address: str) -> PublicIssuerFault | None:
@@ -86,7 +91,7 @@ def keys(reading: HttpDocument, body: bytes, retired: Collection[str] = ()) -> P
         words.append(f"still holds {', '.join(old)}")
     if not words:
         return None
-    cause = "an older copy is served, by a cache or from another place"
+    cause = "an older copy is served, from a cache or another origin"
     return PublicIssuerFault(f"{reading.url}: {' and '.join(words)}: {cause}", True)
 
 
@@ -95,14 +100,15 @@ def _unread(reading: HttpDocument) -> PublicIssuerFault | None:
         return PublicIssuerFault(f"{reading.url}: cannot be read: {reading.error}", True)
     if reading.redirects:
         return PublicIssuerFault(
-            f"{reading.url}: sends on to {reading.redirects[-1]}, and clouds need not follow", False
+            f"{reading.url}: redirects to {reading.redirects[-1]}, and clouds need not follow redirects",
+            False,
         )
     if reading.status == 200:
         return None
     match = _CODE.search(reading.body[:4096])
     code = match[1].decode() if match else ""
     cause = _CAUSES.get(code) or _STATUSES.get(reading.status, "")
-    said = f"status {reading.status}{f' {code}' if code else ''}"
-    # roles, policies and public access of a new account take minutes to count
-    text = f"{reading.url}: {said}{f': {cause}' if cause else ''}"
+    status = f"status {reading.status}{f' {code}' if code else ''}"
+    # roles, policies and public access of a new account take minutes to apply
+    text = f"{reading.url}: {status}{f': {cause}' if cause else ''}"
     return PublicIssuerFault(text, reading.status >= 400, reading.retry_after)

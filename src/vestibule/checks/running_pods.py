@@ -1,4 +1,4 @@
-"""Pods that run, held against the decision that would be made about them today.
+"""Running pods, compared with the decision that the webhook would make today.
 
 The webhook decides once, when a pod is created. If it was not asked then, or if annotations, settings or
 policies have changed since, the pod runs with another identity than it should, and nothing says so. A second
@@ -22,12 +22,19 @@ from vestibule.injection.policy import PreparedIdentity
 
 Object = Mapping[str, Any]
 State = Literal["missing", "partial", "stale", "refused", "unserved"]
-_KEPT: Final = ("name", "generateName", "namespace", "labels", "annotations", "ownerReferences")
+_METADATA_AT_CREATION: Final = (
+    "name",
+    "generateName",
+    "namespace",
+    "labels",
+    "annotations",
+    "ownerReferences",
+)
 _OVER: Final = frozenset({"Succeeded", "Failed"})
 
 
 class PodDrift(NamedTuple):
-    """How a pod is not as it would be made today."""
+    """How a running pod differs from the pod that would be created today."""
 
     state: State
     clouds: tuple[str, ...]
@@ -43,27 +50,27 @@ def alive(pod: Object) -> bool:
 
 
 def ready(pod: Object) -> bool:
-    """Whether the pod says that it is ready."""
+    """Whether the pod's condition Ready is True."""
     found = (pod.get("status") or {}).get("conditions") or ()
     return any(one.get("type") == "Ready" and one.get("status") == "True" for one in found)
 
 
 def as_created(pod: Object) -> dict[str, Any]:
     """The pod as admission saw it: names that the API server draws are drawn later."""
-    meta = {key: value for key, value in pod["metadata"].items() if key in _KEPT}
+    meta = {key: value for key, value in pod["metadata"].items() if key in _METADATA_AT_CREATION}
     if meta.get("generateName") and (controller(pod) or {}).get("kind") != "StatefulSet":
         meta.pop("name", None)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod["spec"]}
 
 
 def controller(pod: Object) -> Object | None:
-    """The reference to what makes the pod anew; None for a pod on its own."""
+    """The controller owner reference; None for a pod without a controller."""
     references = pod["metadata"].get("ownerReferences") or ()
     return next((one for one in references if one.get("controller")), None)
 
 
 def template(owner: Object | None, pod: Object) -> Object | None:
-    """The spec as its author wrote it: the owner's template, or what was applied; None when nobody knows."""
+    """The spec as its author wrote it: the owner's template or the last applied one; None if unknown."""
     if owner is not None:
         found = ((owner.get("spec") or {}).get("template") or {}).get("spec")
         return found if isinstance(found, Mapping) else None
@@ -80,7 +87,7 @@ def template(owner: Object | None, pod: Object) -> Object | None:
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def differences(
+def drift(
     pod: Object,
     verdict: Verdict,
     operations: Sequence[Object],
@@ -89,7 +96,7 @@ def differences(
     written: Object | None = None,
 ) -> Iterator[PodDrift]:
     """Everything that is not as it would be made today, the worst first. ``written`` is the spec as its
-    author wrote it: what stands there is the author's own word, not an injection of ours."""
+    author wrote it: its values are the author's own, not injected."""
     if not verdict.allowed:
         yield PodDrift("refused", (), verdict.message)
         return
@@ -106,7 +113,7 @@ def differences(
             text = f"has the token volume {name}, which it would not get today"
             yield PodDrift("stale", (cloud,), text)
     for gap in verdict.missing:
-        text = f"{gap.provider} identity is asked for, and {' and '.join(gap.keys)} is missing; {gap.advice}"
+        text = f"{gap.provider} identity is requested, but {' and '.join(gap.keys)} is missing; {gap.advice}"
         yield PodDrift("unserved", (gap.provider,), text)
 
 
@@ -117,7 +124,7 @@ def _lacking(
     pod: Object, operations: Sequence[Object], plans: Sequence[CloudPlanForPod]
 ) -> Iterator[PodDrift]:
     volumes: set[str] = set()
-    things: dict[str, list[str]] = {}
+    missing: dict[str, list[str]] = {}
     running = False
     for steps, value in _additions(operations):
         match steps:
@@ -125,25 +132,25 @@ def _lacking(
                 volumes.add(value["name"])
             case ["spec", ("containers" | "initContainers") as field, index, ("env" | "volumeMounts"), *_]:
                 container = pod["spec"][field][int(index)]
-                thing = value.get("mountPath") or value["name"]
-                things.setdefault(container["name"], []).append(thing)
+                element = value.get("mountPath") or value["name"]
+                missing.setdefault(container["name"], []).append(element)
                 running |= field == "containers" or container.get("restartPolicy") == "Always"
             case ["spec", ("containers" | "initContainers"), *_]:
-                things.setdefault(value["name"], []).append("the whole container")
+                missing.setdefault(value["name"], []).append("the container itself")
     absent = tuple(
         dict.fromkeys(plan.provider for plan in plans if {one.name for one in plan.volumes} & volumes)
     )
     if absent:
         yield PodDrift("missing", absent, f"has no {' and no '.join(absent)} identity")
-    elif things:
-        words = "; ".join(f"container {name} lacks {', '.join(lacks)}" for name, lacks in things.items())
+    elif missing:
+        words = "; ".join(f"container {name} lacks {', '.join(lacks)}" for name, lacks in missing.items())
         clouds = tuple(dict.fromkeys(plan.provider for plan in plans))
-        # init containers have run: it matters only when the pod is made again
+        # init containers have run: it matters only when the pod is recreated
         yield PodDrift("partial" if running else "stale", clouds, words)
 
 
 def _additions(operations: Sequence[Object]) -> Iterator[tuple[list[str], Object]]:
-    """Each thing that is added to a list of the pod, with the path of the list and its position."""
+    """Each element that is added to a list of the pod, with its path."""
     for operation in operations:
         steps = pointer.tokens(operation["path"])
         value = operation["value"]
@@ -152,7 +159,7 @@ def _additions(operations: Sequence[Object]) -> Iterator[tuple[list[str], Object
                 yield steps, one
 
 
-# ── what a second pass takes for the container's own word ──────────────────────────────────────────────────
+# ── what a second pass takes for the container's own value ──────────────────────────────────────────────────
 
 
 def _values(pod: Object, plans: Sequence[CloudPlanForPod], written: Object) -> Iterator[tuple[str, str]]:
@@ -164,27 +171,30 @@ def _values(pod: Object, plans: Sequence[CloudPlanForPod], written: Object) -> I
     }
     for container in (*(spec.get("initContainers") or ()), *spec["containers"]):
         mounted = {mount["name"] for mount in container.get("volumeMounts") or ()}
-        there = {one["name"]: one.get("value") for one in container.get("env") or ()}
+        current = {one["name"]: one.get("value") for one in container.get("env") or ()}
         for plan in plans:
             if mounted.isdisjoint(volume.name for volume in plan.volumes):
                 continue
             for variable in plan.env:
-                said = there.get(variable.name)
+                value = current.get(variable.name)
                 if (container["name"], variable.name) in own:
                     continue
-                if variable.role != "extra" and not variable.field and said and said != variable.value:
+                if variable.role != "extra" and not variable.field and value and value != variable.value:
                     where = f"container {container['name']}: {variable.name}"
-                    yield plan.provider, f"{where} is {said!r}, today {variable.value!r}"
+                    yield plan.provider, f"{where} is {value!r}, today {variable.value!r}"
 
 
 def _volumes(pod: Object, plans: Sequence[CloudPlanForPod]) -> Iterator[tuple[str, str]]:
-    """Token volumes with another audience; how long a token lives is no matter of identity."""
-    there = {volume["name"]: _audiences(volume) for volume in pod["spec"].get("volumes") or ()}
+    """Token volumes with another audience; the lifetime of a token is no part of the identity."""
+    current = {volume["name"]: _audiences(volume) for volume in pod["spec"].get("volumes") or ()}
     for plan in plans:
         for volume in plan.volumes:
-            said, wanted = there.get(volume.name), _audiences(volume.body())
-            if said and wanted and said != wanted:
-                yield plan.provider, f"volume {volume.name}: audience is {said[0]!r}, today {wanted[0]!r}"
+            audiences, desired = current.get(volume.name), _audiences(volume.body())
+            if audiences and desired and audiences != desired:
+                yield (
+                    plan.provider,
+                    f"volume {volume.name}: audience is {audiences[0]!r}, today {desired[0]!r}",
+                )
 
 
 def _audiences(volume: Object) -> list[str]:
@@ -200,12 +210,12 @@ _NAMES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "wif": (("gcp-iam-token", "gcp"),),
     "gke": (("gcp-iam-token", "gcp"),),
 }
-"""How the token volumes of each vocabulary begin."""
+"""The name prefixes of token volumes, by dialect."""
 
 
 def _tokens(pod: Object, settings: Settings) -> Iterator[tuple[str, str]]:
-    """Token volumes that an injection of ours has made, with their clouds."""
-    known = [pair for vocabulary in settings.vocabularies for pair in _NAMES[vocabulary]]
+    """Injected token volumes, with their clouds."""
+    known = [pair for dialect in settings.vocabularies for pair in _NAMES[dialect]]
     agent = settings.eks.container_credentials
     if "eks" in settings.vocabularies and (agent.identities or not agent.file):
         known.append((agent.volume_name, "aws"))

@@ -1,8 +1,8 @@
-"""What a running pod lacks of its sandbox, as far as the final pod tells.
+"""What a running pod lacks of its sandbox, as far as the final pod shows it.
 
 The class, the annotations and the labels that today's decision would still add. Resources are not compared:
-the API server fills them in, and their sizes stand in annotations. A pod that carries our mark was served;
-what it lacks then is a matter of another policy, not of a webhook that was away.
+the API server fills them in, and annotations hold their sizes. A pod with the sandbox annotation was mutated;
+what it lacks then is caused by another policy, not by a webhook that was unavailable.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from vestibule.injection.sandbox.sandbox_policy import SandboxPolicy
 
 Object = Mapping[str, Any]
 _CLOUDS: Final = ("sandbox",)
-"""Stands where the clouds of an identity stand."""
+"""Takes the place of the clouds of an identity."""
 _MOST: Final = 4
-"""Keys that are written out."""
+"""Maximum number of keys in a message."""
 
 
-def differences(
+def drift(
     pod: Object, namespace: str, namespace_labels: Mapping[str, str], found: SandboxPolicy
 ) -> Iterator[PodDrift]:
-    """Everything that is not as it would be made today."""
+    """Everything that differs from a pod created today."""
     meta, spec = pod["metadata"], pod["spec"]
     name = spec.get("runtimeClassName")
     unconcerned = name not in found.kata_classes if name else not found.gives_classes
@@ -38,7 +38,7 @@ def differences(
         return
     mark = annotations.get(annotation_keys.SANDBOX, "")
     if mark and mark != found.digest and not found.strict:
-        yield PodDrift("stale", _CLOUDS, "its sandbox was made for an older KataConfig or older rules")
+        yield PodDrift("stale", _CLOUDS, "its sandbox was created for an older KataConfig or older rules")
         return
     decided = decision.decide(pod, namespace, namespace_labels, found)
     if decided.refusal is not None:
@@ -52,5 +52,5 @@ def differences(
     if lacking:
         more = f" and {len(lacking) - _MOST} more" if len(lacking) > _MOST else ""
         text = f"its sandbox lacks {', '.join(lacking[:_MOST])}{more}"
-        # a stand-in leaves no mark: whether it was asked cannot be told
+        # strict mode leaves no annotation: whether the webhook was called is unknown
         yield PodDrift("stale" if mark or found.strict else "partial", _CLOUDS, text)

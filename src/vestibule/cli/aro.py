@@ -213,7 +213,7 @@ def graph(files: tuple[str, ...], namespace: str, kinds: tuple[str, ...], operat
     found = _read_cluster(files, namespace, kinds)
     shown = diagram.picture(found.families)
     if output == "json":
-        made = {
+        rendered = {
             "groups": [
                 {"owner": label, "resources": list(map(str, members))} for label, members in shown.groups
             ],
@@ -222,7 +222,7 @@ def graph(files: tuple[str, ...], namespace: str, kinds: tuple[str, ...], operat
                 for one in shown.edges
             ],
         }
-        click.echo(printer.json_text(made), nl=False)
+        click.echo(printer.json_text(rendered), nl=False)
     else:
         click.echo(diagram.svg(shown) if output == "svg" else diagram.mermaid(shown), nl=False)
     _exit_if_refused(found, operator)
@@ -254,23 +254,23 @@ def graph(files: tuple[str, ...], namespace: str, kinds: tuple[str, ...], operat
     type=click.Path(path_type=Path, file_okay=False),
     help="Write one file per object to this directory; default: print all.",
 )
-def init(output_dir: Path | None, **answers: Any) -> None:
+def init(output_dir: Path | None, **options: Any) -> None:
     """Write a complete, current set of manifests: networks, vault, 13 identities and roles, cluster, pool."""
     from vestibule.aro.scaffold import manifests
 
-    made = manifests.manifests(manifests.ScaffoldAnswers(**answers))
+    files = manifests.manifests(manifests.ScaffoldAnswers(**options))
     if output_dir is None:
-        click.echo(printer.yaml_text(made), nl=False)
+        click.echo(printer.yaml_text(files), nl=False)
         return
-    there = [name for name in _names(made) if (output_dir / name).exists()]
-    if there:
-        text = f"holds {', '.join(there)} already: nothing was written, choose another directory"
+    existing = [name for name in _names(files) if (output_dir / name).exists()]
+    if existing:
+        text = f"holds {', '.join(existing)} already: nothing was written, choose another directory"
         raise errors.InvalidInput(errors.InputProblem(str(output_dir), "", text))
     output_dir.mkdir(parents=True, exist_ok=True)
-    for name, obj in zip(_names(made), made, strict=True):
+    for name, obj in zip(_names(files), files, strict=True):
         (output_dir / name).write_text(printer.yaml_text([obj]), "utf-8")
         click.echo(f"wrote {output_dir / name}", err=True)
 
 
-def _names(made: list[dict[str, Any]]) -> list[str]:
-    return [f"{number:02}-{one['kind'].lower()}.yaml" for number, one in enumerate(made, 1)]
+def _names(files: list[dict[str, Any]]) -> list[str]:
+    return [f"{number:02}-{one['kind'].lower()}.yaml" for number, one in enumerate(files, 1)]

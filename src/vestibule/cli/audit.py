@@ -29,9 +29,11 @@ Let controllers recreate them; disruption budgets are respected, one pod of a wo
   vestibule audit --kubeconfig -n team-a --fix --yes
 
 \b
-Only pods that lack what they ask for are evicted: no stale pods, no pods without a controller, and pods of
-Jobs only with --jobs. The run stops when a replacement lacks the same again.
-Exit codes: 0 no pod lacks anything, 1 something failed, 2 the input is wrong, 3 pods lack what they ask for.
+Only pods that lack the requested identity are evicted: no stale pods, no pods without a controller, and pods
+of
+Jobs only with --jobs. The run stops when a replacement lacks its identity again.
+Exit codes: 0 no pod lacks anything, 1 something failed, 2 the input is wrong, 3 pods lack the requested
+identity.
 """
 _SHOWN = 50
 """Pods that people see; machines see all."""
@@ -40,7 +42,7 @@ _WORDS = {
     "would-evict": "would be evicted",
     "blocked": "not evicted",
     "gone": "is gone already",
-    "replaced": "is replaced, and the new one has what it asks for",
+    "replaced": "is replaced, and the new one has the requested identity",
     "missed": "evicted in vain",
     "failed": "not evicted",
 }
@@ -52,7 +54,7 @@ _WORDS = {
 @click.option(
     "--all", "everything", is_flag=True, help="Also list stale pods and pods that are excluded on purpose."
 )
-@click.option("--fix", "mend", is_flag=True, help="Evict pods that a controller will recreate.")
+@click.option("--fix", "fix", is_flag=True, help="Evict pods that a controller will recreate.")
 @click.option("--yes", is_flag=True, help="With --fix: do not ask for confirmation.")
 @click.option(
     "--dry-run", is_flag=True, help="With --fix: only ask the API server whether evictions are allowed."
@@ -74,7 +76,7 @@ def command(
     namespace: str,
     configuration: str,
     everything: bool,
-    mend: bool,
+    fix: bool,
     yes: bool,
     dry_run: bool,
     jobs: bool,
@@ -86,11 +88,11 @@ def command(
 ) -> None:
     """List pods that lack an identity or a sandbox that they ask for, with cause and advice."""
     if kubeconfig is None and context is None and not os.environ.get("KUBERNETES_SERVICE_HOST"):
-        raise click.UsageError("nothing to look at: give --kubeconfig or --context")
-    if not mend and (yes or dry_run or jobs):
+        raise click.UsageError("no cluster given: give --kubeconfig or --context")
+    if not fix and (yes or dry_run or jobs):
         raise click.UsageError("--yes, --dry-run and --jobs go with --fix")
-    if mend and output == "json" and not (yes or dry_run):
-        raise click.UsageError("with -o json nobody can be asked: give --yes or --dry-run with --fix")
+    if fix and output == "json" and not (yes or dry_run):
+        raise click.UsageError("with -o json there is no prompt: give --yes or --dry-run with --fix")
     over = options.overrides(mode, cwii)
     logging.getLogger("vestibule").addHandler(logging.NullHandler())
     try:
@@ -101,25 +103,25 @@ def command(
 
     settings = settingsfile.load(settings_file, over) if settings_file is not None else None
     question = run.AuditOptions(kubeclient.access(kubeconfig, context), namespace, configuration, settings)
-    report = run.look(question, over, printer.progress())
+    report = run.audit(question, over, printer.progress())
     if output == "table":
         _show(report, everything=everything)
     outcomes: list[EvictionOutcome] = []
     ended = ""
-    if mend and _agreed(report, jobs=jobs, ask=not (yes or dry_run)):
+    if fix and _agreed(report, jobs=jobs, ask=not (yes or dry_run)):
 
-        def tell(outcome: EvictionOutcome) -> None:
+        def show_outcome(outcome: EvictionOutcome) -> None:
             outcomes.append(outcome)
             if output == "table":
                 _print_outcome(outcome)
 
-        ended = run.fix(question, report, run.EvictionOptions(per_minute, jobs, dry_run), tell)
+        ended = run.fix(question, report, run.EvictionOptions(per_minute, jobs, dry_run), show_outcome)
         if ended:
             click.secho(f"ended: {ended}", fg="red", err=True)
     if output == "json":
         _print(report, outcomes, ended, everything=everything)
-    mended = {one.entry.uid for one in outcomes if one.result in ("replaced", "gone")}
-    if any(one.missed and one.uid not in mended for one in report.entries):
+    repaired = {one.entry.uid for one in outcomes if one.result in ("replaced", "gone")}
+    if any(one.missed and one.uid not in repaired for one in report.entries):
         sys.exit(main.EXIT_REFUSED)
 
 
@@ -150,8 +152,8 @@ def _show(report: AuditReport, *, everything: bool) -> None:
                 one.namespace,
                 one.name,
                 one.owner or "-",
-                one.difference.state,
-                one.difference.text,
+                one.drift.state,
+                one.drift.text,
                 one.reason,
                 one.advice,
             )
@@ -161,9 +163,9 @@ def _show(report: AuditReport, *, everything: bool) -> None:
     if len(listed) > _SHOWN:
         click.echo(f"and {len(listed) - _SHOWN} more; -o json lists them all")
     missed = len({one.uid for one in report.entries if one.missed})
-    stale = len({one.uid for one in report.entries if one.difference.state == "stale"})
+    stale = len({one.uid for one in report.entries if one.drift.state == "stale"})
     more = f", {stale} are stale (--all lists them)" if stale and not everything else ""
-    click.echo(f"{report.tally.seen} pods checked, {missed} lack what they ask for{more}")
+    click.echo(f"{report.tally.seen} pods checked, {missed} lack the requested identity{more}")
 
 
 def _print_outcome(outcome: EvictionOutcome) -> None:
@@ -173,14 +175,12 @@ def _print_outcome(outcome: EvictionOutcome) -> None:
 
 
 def _print(report: AuditReport, outcomes: list[EvictionOutcome], ended: str, *, everything: bool) -> None:
-    told = {
+    report_data = {
         "registration": report.about,
         "seen": report.tally.seen,
         "asking": report.tally.served,
         "missed": len({one.uid for one in report.entries if one.missed}),
-        "pods": [
-            {**one.item(), "state": one.difference.state} for one in _listed(report, everything=everything)
-        ],
+        "pods": [{**one.item(), "state": one.drift.state} for one in _listed(report, everything=everything)],
         "notes": report.notes,
         "evictions": [
             {"namespace": one.entry.namespace, "name": one.entry.name, "result": one.result, "text": one.text}
@@ -188,4 +188,4 @@ def _print(report: AuditReport, outcomes: list[EvictionOutcome], ended: str, *, 
         ],
         "ended": ended,
     }
-    click.echo(printer.json_text(told), nl=False)
+    click.echo(printer.json_text(report_data), nl=False)

@@ -50,13 +50,15 @@ def command(folder: Path, cloud: str, issuer: str, tech_preview: bool, output: s
     for one in found.skipped:
         click.echo(f"skipped: {one.place}: {one.name} {one.why}", err=True)
     for request in found.requests:
-        made = credentials_secret.broker(request, chosen, mode="Manual", issuer=issuer)
-        if made.failure:
-            problems.append(InputProblem(request.place, f"CredentialsRequest {request.name}", made.failure))
-        elif made.secret is None:
+        brokered = credentials_secret.broker(request, chosen, mode="Manual", issuer=issuer)
+        if brokered.failure:
+            problems.append(
+                InputProblem(request.place, f"CredentialsRequest {request.name}", brokered.failure)
+            )
+        elif brokered.secret is None:
             click.echo(f"skipped: {request.place}: {request.name} names no identity of its own", err=True)
         else:
-            secrets.append(made.secret)
+            secrets.append(brokered.secret)
     if problems:
         raise InvalidInput(*problems)
     sys.stdout.write(printer.json_text(secrets) if output == "json" else printer.yaml_text(secrets))

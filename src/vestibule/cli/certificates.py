@@ -59,15 +59,17 @@ def command(
         raise errors.InvalidSettings(problem)
     client = kubeclient.client(kubeconfig, context)
     identity = f"{os.environ.get('HOSTNAME') or 'certificates'}-{uuid.uuid4()}"
-    _read(registrations)  # what is wrong with it now is told at once
-    made = issuer.issuer(client, settings, lambda: _read(registrations), identity)
+    _read(registrations)  # problems are reported at the start
+    certificate_issuer = issuer.issuer(client, settings, lambda: _read(registrations), identity)
     process.run(
-        process.CertificatesProcess(client, made, metrics_addr), settings.serving.log_level, ready=_announce
+        process.CertificatesProcess(client, certificate_issuer, metrics_addr),
+        settings.serving.log_level,
+        ready=_announce,
     )
 
 
 def _read(file: Path | None) -> list[dict[str, Any]]:
-    """The registrations; raises InvalidSettings."""
+    """The webhook configurations; raises InvalidSettings."""
     if file is None:
         return []
     try:

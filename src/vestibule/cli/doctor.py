@@ -96,10 +96,10 @@ def command(
     """Diagnose why a pod has no identity: issuer, token, clock, webhook, certificate, and pods that missed
     it."""
     in_pod = bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
-    asked = kubeconfig is not None or context is not None
+    live = kubeconfig is not None or context is not None
     alone = token_file is not None or bool(issuer)
-    if not asked and not alone and not in_pod:
-        raise click.UsageError("nothing to look at: give --kubeconfig, --context, --token or --issuer")
+    if not live and not alone and not in_pod:
+        raise click.UsageError("nothing to check: give --kubeconfig, --context, --token or --issuer")
     if audience and len(clouds) > 1:
         raise click.BadParameter(
             f"{audience!r} cannot be that of {len(clouds)} clouds, want one --cloud", param_hint="--audience"
@@ -114,7 +114,7 @@ def command(
     from vestibule import settingsfile
 
     question = DoctorOptions(
-        kubeclient.access(kubeconfig, context) if asked or (in_pod and not alone) else None,
+        kubeclient.access(kubeconfig, context) if live or (in_pod and not alone) else None,
         _token(token_file),
         issuer,
         inputs.trusting(ca_bundle),

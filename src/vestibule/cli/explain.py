@@ -82,9 +82,9 @@ def _show(console: Console, one: Explanation) -> None:
         ]
         printer.table(console, ["key", "value", "from", "shadows"][:columns], rows)
     if one.added:
-        columns = 4 if any(thing.origin for thing in one.added) else 3
+        columns = 4 if any(element.origin for element in one.added) else 3
         headings = ["added", "name", "cloud", "from"][:columns]
-        printer.table(console, headings, [tuple(thing)[:columns] for thing in one.added])
+        printer.table(console, headings, [tuple(element)[:columns] for element in one.added])
     if one.missing:
         printer.table(
             console,

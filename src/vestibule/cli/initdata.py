@@ -101,10 +101,12 @@ def verify(source: str, wanted: str | None, output: str) -> None:
     has = measure.measured(found).digest
     if wanted is not None and wanted.lower() != has:
         problem = f"the digest is {has}, want {wanted.lower()}"
-    told = [warning._asdict() for warning in lint.warnings(found)]
+    warnings = [warning._asdict() for warning in lint.warnings(found)]
     if output == "json":
         click.echo(
-            printer.json_text({"valid": not problem, "problem": problem, "digest": has, "warnings": told}),
+            printer.json_text(
+                {"valid": not problem, "problem": problem, "digest": has, "warnings": warnings}
+            ),
             nl=False,
         )
     else:

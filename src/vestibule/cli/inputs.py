@@ -1,4 +1,4 @@
-"""Files and words that several commands take: tokens, authorities, ServiceAccounts."""
+"""Options that several commands have: tokens, CAs, ServiceAccounts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def token(name: str) -> tuple[str, str]:
 
 
 def trusting(file: Path | None) -> ssl.SSLContext | None:
-    """Whom to trust: ``--ca-bundle``; None: the authorities of this machine. Raises InvalidInput."""
+    """The CAs of ``--ca-bundle``; None: the system CAs. Raises InvalidInput."""
     if file is None:
         return None
     try:

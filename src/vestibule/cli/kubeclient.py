@@ -38,7 +38,7 @@ def client(kubeconfig: Path | None, context: str | None) -> Client:
 
 def cluster(kubeconfig: Path | None, context: str | None) -> LiveCluster:
     """The live cluster, not yet read."""
-    made = client(kubeconfig, context)
+    kube = client(kubeconfig, context)
     from vestibule.kube.live_cluster import LiveCluster as Live
 
-    return Live(made)
+    return Live(kube)

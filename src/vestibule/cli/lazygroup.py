@@ -30,8 +30,8 @@ class LazyGroup(click.Group):
         found = self._listed.get(self._aliases.get(cmd_name, cmd_name))
         if found is None:
             return None
-        made: click.Command = getattr(importlib.import_module(self._module), found[0])
-        return made
+        command: click.Command = getattr(importlib.import_module(self._module), found[0])
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

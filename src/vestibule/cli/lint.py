@@ -30,11 +30,11 @@ def command(output: str, strict_warnings: bool, **given: Any) -> None:
     """Check manifests for mistakes: file, line, and what to do."""
     from vestibule.diagnose.lint import run, sarif
 
-    asked = offline.asked(**given)
-    if asked.settings_file is None:
-        asked.over.setdefault("vocabularies", ("cwii", "azwi", "eks", "wif", "gke"))
-    read = offline.read(asked)
-    findings = run.run(read.files, read.cluster, read.policy, asked.namespace)
+    inputs = offline.asked(**given)
+    if inputs.settings_file is None:
+        inputs.over.setdefault("vocabularies", ("cwii", "azwi", "eks", "wif", "gke"))
+    read = offline.read(inputs)
+    findings = run.run(read.files, read.cluster, read.policy, inputs.namespace)
     if output == "sarif":
         click.echo(printer.json_text(sarif.report(findings)), nl=False)
     elif output == "json":

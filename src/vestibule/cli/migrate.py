@@ -77,13 +77,13 @@ def command(
     output: str,
 ) -> None:
     """Report what changes, and what stays, when a cluster moves from another identity webhook."""
-    asked = kubeconfig is not None or context is not None
+    live = kubeconfig is not None or context is not None
     in_pod = bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
-    if files and asked:
+    if files and live:
         raise click.UsageError("-f and a cluster exclude each other: give one of them")
-    if not files and not asked and not in_pod:
-        raise click.UsageError("nothing to look at: give -f, --kubeconfig or --context")
-    logging.getLogger("vestibule").addHandler(logging.NullHandler())  # what is odd stands in the report
+    if not files and not live and not in_pod:
+        raise click.UsageError("nothing to compare: give -f, --kubeconfig or --context")
+    logging.getLogger("vestibule").addHandler(logging.NullHandler())  # problems are in the report
     try:
         from vestibule.diagnose.migrate import run
     except ModuleNotFoundError as error:
@@ -138,18 +138,20 @@ def _data(report: MigrationReport) -> dict[str, Any]:
 
 
 def _installation(one: FoundInstallation) -> dict[str, Any]:
-    there = one.installation
-    started = there.started
+    installed = one.installation
+    started = installed.started
     return {
-        "program": there.program,
-        "product": there.product,
-        "configuration": there.configuration,
-        "webhook": there.hook.get("name"),
-        "service": there.service,
-        "deployment": f"{there.namespace}/{there.deployment['metadata']['name']}" if there.deployment else "",
-        "image": there.image,
+        "program": installed.program,
+        "product": installed.product,
+        "configuration": installed.configuration,
+        "webhook": installed.hook.get("name"),
+        "service": installed.service,
+        "deployment": f"{installed.namespace}/{installed.deployment['metadata']['name']}"
+        if installed.deployment
+        else "",
+        "image": installed.image,
         "arguments": list(started.arguments) if started else [],
-        "managed": there.managed,
+        "managed": installed.managed,
         "settings": one.meaning.data,
         "command": list(one.meaning.command),
         "notes": list(one.meaning.notes),
@@ -175,11 +177,11 @@ def _show(report: MigrationReport) -> None:
             ", ".join(f"{number} with {name} keys" for name, number in report.accounts.items()),
         )
     if report.settings:
-        _head("settings", "for an installation of our own: settings.yaml")
+        _head("settings", "for a separate installation: settings.yaml")
         _lines(printer.yaml_text([report.settings]).splitlines())
     _notes(report.notes)
     if report.found:
-        _head("beside it", "an installation of our own, then the other goes")
+        _head("side by side", "a separate installation, then remove the other")
         _lines([f"{number}. {text}" for number, text in enumerate(report.steps, 1)])
         _head("left to remove", "")
         _lines([text for one in report.found for text in one.left] or ["nothing that is yours to remove"])
@@ -187,25 +189,26 @@ def _show(report: MigrationReport) -> None:
 
 
 def _facts(one: FoundInstallation) -> list[str]:
-    there = one.installation
-    shown = [f"MutatingWebhookConfiguration {there.configuration}, webhook {there.hook.get('name')}"]
-    if there.deployment is not None:
+    installed = one.installation
+    shown = [f"MutatingWebhookConfiguration {installed.configuration}, webhook {installed.hook.get('name')}"]
+    if installed.deployment is not None:
         shown.append(
-            f"Deployment {there.namespace}/{there.deployment['metadata']['name']}, image {there.image}"
+            f"Deployment {installed.namespace}/{installed.deployment['metadata']['name']}, image "
+            f"{installed.image}"
         )
-    if there.started is not None and there.started.arguments:
-        shown.append(f"flags {shlex.join(there.started.arguments)}")
-    if there.managed:
+    if installed.started is not None and installed.started.arguments:
+        shown.append(f"flags {shlex.join(installed.started.arguments)}")
+    if installed.managed:
         shown.append("managed by the cluster's vendor")
     return shown
 
 
 def _pods(report: MigrationReport) -> None:
     if not report.settings:
-        click.echo("no workload asks for a cloud identity in a dialect that we know")
+        click.echo("no workload requests a cloud identity in a known dialect")
         return
     data = _data(report)["workloads"]
-    _head("workloads", f"{data['seen']} looked at, {data['served']} served today")
+    _head("workloads", f"{data['seen']} compared, {data['served']} served today")
     if not report.compared:
         return
     _head("in strict", f"the same for {data['sameInStrict']} of {data['served']}")

@@ -55,7 +55,7 @@ def asked(
 
 
 def read(given: OfflineOptions) -> OfflineInputs:
-    """Read the files, the settings and what stands beside them; raises InvalidInput with all problems."""
+    """Read the files, the settings and the policy sources; raises InvalidInput with all problems."""
     from vestibule import settingsfile
     from vestibule.cli import kubeclient
     from vestibule.diagnose.offline import manifest_files, policy_loader

@@ -23,7 +23,7 @@ Run it on your own machine against a context, as the only replica:
   vestibule operator --context staging --namespace vestibule-system --no-leader-elect
 
 \b
-Ask for the webhook with one object:
+Request the webhook with one object:
   kubectl apply -f - <<END
   apiVersion: vestibule.dev/v1alpha1
   kind: VestibuleWebhook
@@ -186,7 +186,7 @@ def command(
     from vestibule.operator import app
 
     identity = f"{os.environ.get('HOSTNAME') or 'operator'}-{uuid.uuid4()}"
-    wanted = app.OperatorOptions(
+    operator_options = app.OperatorOptions(
         namespace=namespace,
         identity=identity,
         image=image,
@@ -207,7 +207,7 @@ def command(
         azure_cloud=azure_cloud,
         loopback=allow_loopback,
     )
-    app.run(app.OperatorProcess(client, wanted), log_level, ready=_announce)
+    app.run(app.OperatorProcess(client, operator_options), log_level, ready=_announce)
 
 
 def _announce(operator: OperatorProcess) -> None:

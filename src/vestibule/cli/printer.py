@@ -36,7 +36,7 @@ def yaml_text(documents: Iterable[Any]) -> str:
 
 
 def progress() -> Callable[[str], None]:
-    """Tells of every step: a line of its own on a terminal; elsewhere silence, so that logs stay readable."""
+    """Shows every step as a line on a terminal; silent elsewhere, so that logs stay readable."""
     if not sys.stderr.isatty():
         return lambda _: None
     return lambda text: click.secho(f"… {text}", err=True, dim=True)
@@ -59,8 +59,8 @@ def console() -> Console:
     """A console for people: colour only on a terminal, wide when piped."""
     from rich.console import Console as RichConsole
 
-    made = RichConsole(highlight=False)
-    return made if made.is_terminal else RichConsole(highlight=False, width=200)
+    rich_console = RichConsole(highlight=False)
+    return rich_console if rich_console.is_terminal else RichConsole(highlight=False, width=200)
 
 
 def table(on: Console, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -69,9 +69,9 @@ def table(on: Console, headings: Sequence[str], rows: Iterable[Sequence[str]]) -
     from rich.text import Text
 
     on.print()
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), show_edge=False)
+    rich_table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), show_edge=False)
     for number, heading in enumerate(headings):
-        made.add_column(Text(heading, style="dim"), overflow="fold", no_wrap=number == 0)
+        rich_table.add_column(Text(heading, style="dim"), overflow="fold", no_wrap=number == 0)
     for row in rows:
-        made.add_row(*(Text(cell) for cell in row))
-    on.print(made)
+        rich_table.add_row(*(Text(cell) for cell in row))
+    on.print(rich_table)

@@ -102,28 +102,30 @@ def command(
         _print(apiserver_client_certificate.files(settings, api_server), output)
         return
     if flavour is not None:
-        asked = hosted.HostedOptions(flavour, attach, part, program, tenant_id, azure_environment, region)
-        objects, told = hosted.run(asked, files, settings.install.image)
-        _print_warnings(told)
+        hosted_options = hosted.HostedOptions(
+            flavour, attach, part, program, tenant_id, azure_environment, region
+        )
+        objects, notes = hosted.run(hosted_options, files, settings.install.image)
+        _print_warnings(notes)
         _print(objects, output)
         return
     from vestibule.manifests import install
 
-    beside = _read_inputs(cluster, files)
+    overrides = _read_inputs(cluster, files)
     if kubeconfig is None and context is None:
         import asyncio
 
         from vestibule.diagnose.offline import sandbox_sources
 
-        said = asyncio.run(sandbox_sources.read_sources(settings, beside))
-        objects, warnings = install.objects(settings, said.kata_policy), said.warnings
+        sources = asyncio.run(sandbox_sources.read_sources(settings, overrides))
+        objects, warnings = install.objects(settings, sources.kata_policy), sources.warnings
     else:
         from vestibule.cli import kubeclient
 
         client = kubeclient.client(kubeconfig, context)
         from vestibule.diagnose.offline import render
 
-        objects, warnings = render.run(settings, client, beside)
+        objects, warnings = render.run(settings, client, overrides)
     _print_warnings([*install.weaknesses(settings), *warnings])
     _print(objects, output)
 
@@ -142,7 +144,7 @@ def _print(objects: list[dict[str, Any]], output: str) -> None:
 
 
 def _read_inputs(cluster: Path | None, files: tuple[str, ...]) -> MemoryCluster:
-    """What a directory and files say beside the settings; raises InvalidInput with all problems."""
+    """The policy sources in a directory and files; raises InvalidInput with all problems."""
     from vestibule.diagnose.offline import manifest_files, policy_loader
     from vestibule.kube.manifest_directory import DirectoryCluster
 

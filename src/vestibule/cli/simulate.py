@@ -119,12 +119,14 @@ def azure(
     settings = SimulatorSettings(data_access=data_access)
     settings.subscription = _guid("--subscription-id", subscription) or settings.subscription
     settings.tenant = _guid("--tenant-id", tenant) or settings.tenant
-    made = folder or Path(tempfile.mkdtemp(prefix="vestibule-simulate-"))
-    wanted = runner.SimulatorOptions(made.absolute(), host, port, settings, state, faults, azurite, trust)
-    asyncio.run(_serve(wanted, output))
+    directory = folder or Path(tempfile.mkdtemp(prefix="vestibule-simulate-"))
+    simulator_options = runner.SimulatorOptions(
+        directory.absolute(), host, port, settings, state, faults, azurite, trust
+    )
+    asyncio.run(_serve(simulator_options, output))
 
 
-async def _serve(wanted: SimulatorOptions, output: str) -> None:
+async def _serve(options: SimulatorOptions, output: str) -> None:
     from vestibule_simulators.azure import runner
 
     end = asyncio.Event()
@@ -132,7 +134,7 @@ async def _serve(wanted: SimulatorOptions, output: str) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end.set)
     with contextlib.suppress(asyncio.CancelledError):
-        async with runner.running(wanted) as found:
+        async with runner.running(options) as found:
             _print_addresses(found, output)
             await end.wait()
 

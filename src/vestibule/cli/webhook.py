@@ -121,11 +121,11 @@ def _live(
 ) -> WebhookProcess:
     """The process over a live cluster."""
     settings = watched().settings
-    made = kubeclient.client(kubeconfig, context)
+    kube = kubeclient.client(kubeconfig, context)
     from vestibule.kube.live_cluster import LiveCluster
     from vestibule.webhook import app
 
-    return app.WebhookProcess(watched(), LiveCluster(made, forgiving=settings.on_forbidden == "pass-over"))
+    return app.WebhookProcess(watched(), LiveCluster(kube, forgiving=settings.on_forbidden == "pass-over"))
 
 
 def _throw_away(directory: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ FLAGS: Final = (
     GoFlag("metrics-backend", "prometheus"),
     GoFlag("log-level", "info, debug, trace or all; default: warnings"),
     GoFlag("kubeconfig", "the cluster"),
-    GoFlag("custom-token-endpoint-annotation-suffix", "pods ask for the endpoint with use-<suffix>"),
+    GoFlag("custom-token-endpoint-annotation-suffix", "pods request the endpoint with use-<suffix>"),
     GoFlag("custom-token-endpoint-audience", "audience of the endpoint's tokens"),
     goflags.VERSION,
 )

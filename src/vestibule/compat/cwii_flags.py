@@ -1,6 +1,6 @@
-"""Flags and variables of the binaries we stand in for, as data: name, variable, place in our settings, form.
+"""Flags and variables of cwii as data: name, variable, settings key, form.
 
-They are given as in the original: every flag takes a value, booleans are the words ``true`` and ``false``,
+They are given as in cwii: every flag takes a value, booleans are the words ``true`` and ``false``,
 a flag beats its variable, and both beat the settings file. A bad value is an error that names the flag or
 variable.
 """
@@ -16,7 +16,7 @@ from vestibule.gostrconv import address, integer
 
 
 class CwiiFlag(NamedTuple):
-    """One flag of the original."""
+    """One flag of cwii."""
 
     name: str
     path: tuple[str, ...]
@@ -96,7 +96,7 @@ def _value(flag: CwiiFlag, text: str) -> tuple[Any, str]:
 
 
 def merged(base: Any, over: Mapping[str, Any]) -> Any:
-    """Settings data with overrides laid over it, section by section; neither is changed."""
+    """Settings data merged with overrides, section by section; neither is changed."""
     if not isinstance(base, Mapping):
         return base if base is not None and not over else dict(over)
     result = dict(base)

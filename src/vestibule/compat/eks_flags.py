@@ -11,7 +11,7 @@ from vestibule.gostrconv import integer
 
 _UNUSED: Final = "taken, without effect: "
 FLAGS: Final = (
-    GoFlag("annotation-prefix", "what stands before the slash in the keys"),
+    GoFlag("annotation-prefix", "prefix of the annotation keys, before the slash"),
     GoFlag("token-audience", "audience of the tokens"),
     GoFlag("token-mount-path", "where the token is mounted"),
     GoFlag("token-expiration", "life of the tokens in seconds"),
@@ -23,7 +23,7 @@ FLAGS: Final = (
     GoFlag("container-credentials-mount-path", "where that token is mounted"),
     GoFlag("container-credentials-volume-name", "name of its volume"),
     GoFlag("container-credentials-token-path", "name of its file"),
-    GoFlag("container-credentials-full-uri", "where the agent answers"),
+    GoFlag("container-credentials-full-uri", "address of the agent"),
     GoFlag("namespace", "namespace of the ConfigMap"),
     GoFlag("port", "where reviews are answered"),
     GoFlag("metrics-port", "where metrics are served"),
@@ -79,7 +79,7 @@ _TEXTS: Final = {
 
 def settings(given: Mapping[str, str], environ: Mapping[str, str]) -> goflags.FlagSettings:
     """What flags mean; raises InvalidSettings with every problem."""
-    del environ  # the original reads none
+    del environ  # the EKS webhook reads none
     reader = goflags.FlagReader(FLAGS, given)
     for name, path in _TEXTS.items():
         reader.text(name, path)

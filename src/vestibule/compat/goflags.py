@@ -1,8 +1,8 @@
 """Command lines as Go programs read them: ``-name value``, ``--name=value``, booleans without a value.
 
-The binaries we stand in for are started by manifests that we do not write. Nothing here knows a flag; a
-vocabulary brings its own (``Flag``), and says with a ``Reader`` what they mean in our settings. What is wrong
-is told all at once, by the name of the flag.
+Flags in the syntax of Go's ``flag`` package, for the command lines of the upstream webhooks. The modules of
+the dialects define the flags (``Flag``) and translate them to settings with a ``Reader``. All problems are
+reported at once, by the name of the flag.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class GoFlag(NamedTuple):
     about: str
     form: Literal["text", "bool"] = "text"
     used: bool = True
-    """False: taken and without effect here; the user is told why in ``about``."""
+    """False: accepted without effect; ``about`` has the reason for the user."""
 
 
-VERSION: Final = GoFlag("version", "print our version and end", "bool")
+VERSION: Final = GoFlag("version", "print the version and exit", "bool")
 
 
 def boolean(text: str) -> bool | None:
@@ -51,9 +51,7 @@ def parse(flags: Sequence[GoFlag], arguments: Sequence[str]) -> dict[str, str]:
             continue
         flag = known.get(name)
         if flag is None:
-            problems.append(
-                errors.InputProblem(f"--{name}", "", "is no flag of the program that we stand in for")
-            )
+            problems.append(errors.InputProblem(f"--{name}", "", "is not a flag of the upstream webhook"))
             continue
         if flag.form == "bool":
             value = value if equals else "true"
@@ -76,9 +74,9 @@ class FlagSettings(NamedTuple):
     """What a command line and its environment mean here."""
 
     under: Mapping[str, Any]
-    """Settings data for what nobody says: as the original has it. A settings file is laid over it."""
+    """Defaults of the upstream webhook as settings data. A settings file overrides them."""
     over: Mapping[str, Any]
-    """What flags and variables say, laid over the settings file."""
+    """Settings from flags and variables; they override the settings file."""
     origins: Mapping[str, str]
     """Path in the settings to the flag or variable that says it."""
     kubeconfig: str = ""
@@ -99,7 +97,7 @@ class FlagReader:
         ]
 
     def put(self, path: str, value: object, place: str) -> None:
-        """Set a value that a flag or a variable stands for."""
+        """Set the value of a flag or a variable."""
         *parents, last = path.split(".")
         target = self._over
         for key in parents:
@@ -116,7 +114,7 @@ class FlagReader:
         self._notes.append((f"--{name}", text))
 
     def text(self, name: str, path: str) -> None:
-        """A value as it stands."""
+        """The unchanged value."""
         if name in self._given:
             self.put(path, self._given[name], f"--{name}")
 
@@ -168,7 +166,7 @@ class FlagReader:
                 self.put(path, chosen, f"--{name}")
 
     def tls(self, minimum: str = "tls-min-version", suites: str = "tls-cipher-suites") -> None:
-        """A TLS version in either spelling, versions that nobody should speak raised; and cipher suites."""
+        """A TLS version in either spelling, obsolete versions raised to 1.2; and cipher suites."""
         text = self._given.get(minimum)
         if text is not None:
             number = f"1.{text[-1]}" if text[:-1] == "VersionTLS1" else text
@@ -177,7 +175,7 @@ class FlagReader:
             else:
                 self.put("serving.tlsMinVersion", _TLS[number], f"--{minimum}")
                 if _TLS[number] != number:
-                    self.note(minimum, f"is {text!r}, and 1.2 is the lowest that is spoken")
+                    self.note(minimum, f"is {text!r}, and 1.2 is the lowest supported version")
         if suites in self._given:
             names = [name.strip() for name in self._given[suites].split(",")]
             self.put("serving.tlsCipherSuites", [name for name in names if name], f"--{suites}")
@@ -193,7 +191,8 @@ class FlagReader:
         """All of it; raises InvalidSettings with every problem."""
         if self._problems:
             raise errors.InvalidSettings(*self._problems)
-        # who starts us this way has given us the rights of the original, which reads ServiceAccounts alone
+        # an installation with these flags has the RBAC of the upstream webhook, which reads only
+        # ServiceAccounts
         return FlagSettings(
             {"onForbidden": "pass-over", **under},
             self._over,

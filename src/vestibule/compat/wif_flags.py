@@ -13,7 +13,7 @@ from vestibule.gostrconv import duration, integer
 
 _UNUSED: Final = "taken, without effect: logs are JSON lines"
 FLAGS: Final = (
-    GoFlag("annotation-prefix", "what stands before the slash in the keys"),
+    GoFlag("annotation-prefix", "prefix of the annotation keys, before the slash"),
     GoFlag("token-audience", "audience of the tokens"),
     GoFlag("token-expiration", "life of the tokens, such as 24h"),
     GoFlag("token-default-mode", "mode of the token file"),
@@ -47,7 +47,7 @@ _LEVELS: Final = {"debug": "debug", "info": "info", "error": "error", "panic": "
 
 def settings(given: Mapping[str, str], environ: Mapping[str, str]) -> goflags.FlagSettings:
     """What flags mean; raises InvalidSettings with every problem."""
-    del environ  # the original reads none
+    del environ  # GCP-WIF reads none
     reader = goflags.FlagReader(FLAGS, given)
     for name, path in _TEXTS.items():
         reader.text(name, path)

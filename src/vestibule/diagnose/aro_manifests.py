@@ -16,7 +16,7 @@ from vestibule.yamledit import yaml_documents
 from vestibule.yamledit.yaml_documents import YamlDocument
 
 OPERATOR_NAMESPACE: Final = "vestibule-system"
-"""Where the operator runs unless somebody chose another namespace."""
+"""The operator's default namespace."""
 
 
 class AroManifests(NamedTuple):
@@ -36,8 +36,8 @@ class AroManifests(NamedTuple):
     @property
     def identities(self) -> list[Object]:
         """Every AzureClusterIdentity."""
-        wanted = (names.INFRASTRUCTURE, names.IDENTITY.kind)
-        return [one for one in self.objects if embedded.of(one)[::2] == wanted]
+        kinds = (names.INFRASTRUCTURE, names.IDENTITY.kind)
+        return [one for one in self.objects if embedded.of(one)[::2] == kinds]
 
     def place(self, obj: Object, path: str) -> str:
         """``file:line`` of a field, or of what is nearest above it."""
@@ -135,12 +135,12 @@ def check(found: AroManifests, operator: str = OPERATOR_NAMESPACE) -> list[AroFi
         if obj.get("kind") not in crossrefs.ARO:
             continue
         reviewed = validation.review("CREATE", obj, None, reader)
-        said = _describe(obj)
+        name = _describe(obj)
         result += [
-            AroFinding("error", found.place(obj, one.path), said, one.path, one.text)
+            AroFinding("error", found.place(obj, one.path), name, one.path, one.text)
             for one in reviewed.errors
         ]
-        result += [AroFinding("warning", found.place(obj, ""), said, "", text) for text in reviewed.warnings]
+        result += [AroFinding("warning", found.place(obj, ""), name, "", text) for text in reviewed.warnings]
     for each in found.families:
         for one in crossrefs.mismatches(each, found.objects):
             severity = "error" if one.error else "warning"

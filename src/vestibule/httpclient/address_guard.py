@@ -1,6 +1,6 @@
 """Which addresses are dialled for a cluster that an object of a tenant names: judged when the socket is made.
 
-Names are resolved anew for every connection, and what was judged earlier says nothing about what is dialled
+Names are resolved again for every connection, and an earlier check says nothing about what is dialled
 now; so the judge is the one who makes the socket.
 """
 

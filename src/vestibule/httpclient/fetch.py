@@ -1,6 +1,6 @@
 """One document over HTTPS, with a deadline, a limit on its size, and no way down to plain HTTP.
 
-Nothing is raised for what the other side does: whoever asks wants to tell people about it. Redirects are
+Failures of the server are returned, not raised, because callers report them. Redirects are
 followed, to https only, and noted.
 """
 
@@ -43,7 +43,7 @@ async def get(
 ) -> HttpDocument:
     """The document, or why there is none. ``plain`` allows http for the first address (an API server behind
     a local proxy); ``proxies`` asks the environment for one, and never for credentials; ``follow`` is off
-    where a credential is sent, or whoever answers could send it on; ``options`` go to the request (``proxy``,
+    where a credential is sent, or the server could forward it; ``options`` go to the request (``proxy``,
     ``server_hostname``)."""
     hops: list[str] = []
     here = url
@@ -60,7 +60,7 @@ async def get(
                     return HttpDocument(url, error=_not_https(here, url), redirects=tuple(hops))
                 if proxies:
                     options["proxy"] = _proxy(here)
-                asked = now()
+                sent_at = now()
                 # what is encoded already stays as it is
                 request = session.get(URL(here, encoded=True), allow_redirects=False, **options)
                 async with request as response:
@@ -71,7 +71,7 @@ async def get(
                             return HttpDocument(url, error="sent on and on", redirects=tuple(hops))
                         continue
                     body = await _body(response)
-                    middle = asked + (now() - asked) / 2
+                    middle = sent_at + (now() - sent_at) / 2
                     return HttpDocument(
                         url,
                         response.status,
@@ -84,13 +84,13 @@ async def get(
                         _seconds(response.headers.get("Retry-After", "")),
                     )
     except TimeoutError:
-        return HttpDocument(url, error=f"no answer in {seconds:g} s", redirects=tuple(hops))
+        return HttpDocument(url, error=f"no response in {seconds:g} s", redirects=tuple(hops))
     except _FAILURES as error:
         return HttpDocument(url, error=_describe_error(error), redirects=tuple(hops))
 
 
 def _seconds(header: str) -> float:
-    """A number of seconds; a date, which nobody sends, counts as none."""
+    """A number of seconds; dates are ignored."""
     return float(header) if header.isascii() and header.isdigit() else 0.0
 
 

@@ -1,6 +1,6 @@
-"""One POST over TLS to an address, trusting given authorities and a given name alone, as an API server does.
+"""One POST over TLS to an address, trusting only the given CAs and name, as an API server does.
 
-Nothing is raised for what the other side does: whoever asks wants to tell people about it.
+Failures of the server are returned, not raised, because callers report them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ async def post(
     try:
         tls = ssl.create_default_context(cadata="\n".join(authorities) or None)
     except ssl.SSLError as failure:
-        return PostResult(error=f"the authorities cannot be used: {failure.reason or failure}")
+        return PostResult(error=f"the CAs cannot be used: {failure.reason or failure}")
     # an authority without its own above it counts, as it does in Go
     tls.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     tls.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
@@ -68,7 +68,7 @@ async def post(
         ):
             return PostResult(response.status, await response.content.read(_LARGEST))
     except TimeoutError:
-        return PostResult(error=f"no answer in {seconds:g} s")
+        return PostResult(error=f"no response in {seconds:g} s")
     except aiohttp.ClientConnectorCertificateError as error:
         certificate = error.certificate_error
         return PostResult(error=f"not trusted: {getattr(certificate, 'verify_message', '') or certificate}")

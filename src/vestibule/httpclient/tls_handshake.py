@@ -1,6 +1,6 @@
-"""The certificate that a server shows, and whether a client that trusts given authorities alone takes it.
+"""The certificate that a server presents, and whether a client that trusts only the given CAs accepts it.
 
-As the API server would: the authorities of the caBundle and the name of the Service, nothing else.
+As the API server does: the CAs of the caBundle and the name of the Service, nothing else.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ class PresentedCertificate(NamedTuple):
     """What came of it."""
 
     leaf: str = ""
-    """PEM of the certificate that was shown; empty: nobody answered."""
+    """PEM of the presented certificate; empty: no response."""
     error: str = ""
-    """Why it is not trusted, or why nobody answered."""
+    """Why it is not trusted, or why there was no response."""
 
 
 async def inspect_server(
     host: str, port: int, name: str, authorities: Sequence[str], *, seconds: float = _SECONDS
 ) -> PresentedCertificate:
-    """Call twice: once to see the certificate, whatever it is, and once to trust the authorities alone."""
+    """Connect twice: once to read any certificate, and once trusting only the CAs."""
     blind = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     blind.check_hostname = False
     blind.verify_mode = ssl.CERT_NONE
@@ -36,7 +36,7 @@ async def inspect_server(
     try:
         trusting = ssl.create_default_context(cadata="\n".join(authorities) or None)
     except ssl.SSLError as failure:
-        return PresentedCertificate(leaf, f"the authorities cannot be used: {failure.reason or failure}")
+        return PresentedCertificate(leaf, f"the CAs cannot be used: {failure.reason or failure}")
     # an authority without its own above it counts, as it does in Go
     trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     trusting.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
@@ -51,7 +51,7 @@ async def _call(host: str, port: int, name: str, tls: ssl.SSLContext, seconds: f
     except ssl.SSLCertVerificationError as error:
         return "", error.verify_message or str(error)
     except TimeoutError:
-        return "", f"no answer in {seconds:g} s"
+        return "", f"no response in {seconds:g} s"
     except (OSError, ValueError) as error:
         return "", (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0]
     try:

@@ -16,7 +16,7 @@ __all__ = ["give_back", "return_large_blocks"]
 
 _M_MMAP_THRESHOLD: Final = -3
 _LARGE: Final = 256 * 1024  # bytes; above what every request takes and frees again
-_KEPT: Final = 1024 * 1024  # bytes of free heap that are kept for the next requests
+_RETAINED: Final = 1024 * 1024  # bytes of free heap that are retained for the next requests
 
 
 def _function(name: str) -> Callable[..., Any] | None:
@@ -39,4 +39,4 @@ def return_large_blocks() -> None:
 def give_back() -> None:
     """Return the free pages within the heap; takes milliseconds, so not for every request."""
     if _malloc_trim is not None:
-        _malloc_trim(_KEPT)
+        _malloc_trim(_RETAINED)

@@ -1,8 +1,8 @@
-"""Proof that a certificate and a key belong together and serve: a TLS handshake with ourselves, in memory.
+"""Checks that a certificate and a key belong together and can serve: a TLS handshake in memory.
 
 The client trusts exactly the leaf and learns from the handshake what the leaf says; the standard library
 offers no other parser, and ``cryptography`` would double the size of the process. The check of the dates is
-switched off: whether they are good is judged by ``certificate_watcher``, which is told the time.
+switched off: whether they are good is judged by ``certificate_watcher``, which gets the time.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def prove(server: ssl.SSLContext, leaf: str) -> CheckedCertificate:
         except ssl.SSLWantReadError:
             continue
     ours.do_handshake()
-    said = cast(dict[str, Any], ours.getpeercert())
+    presented = cast(dict[str, Any], ours.getpeercert())
     return CheckedCertificate(
-        float(ssl.cert_time_to_seconds(said["notBefore"])),
-        float(ssl.cert_time_to_seconds(said["notAfter"])),
-        tuple(value for _, value in said.get("subjectAltName", ())),
+        float(ssl.cert_time_to_seconds(presented["notBefore"])),
+        float(ssl.cert_time_to_seconds(presented["notAfter"])),
+        tuple(value for _, value in presented.get("subjectAltName", ())),
     )

@@ -86,7 +86,7 @@ class CertWatcher:
         interval: float = 1.0,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``interval``: seconds between two looks at the files; one look is three ``stat`` calls."""
+        """``interval``: seconds between two checks of the files; one check is three ``stat`` calls."""
         self._files = files
         self._holder = holder
         self._interval = interval
@@ -169,7 +169,7 @@ class CertWatcher:
         )
 
     def _judge(self) -> None:
-        """Note whether what we serve is still good; the log hears of a change only."""
+        """Check whether the served certificate is still valid; only changes are logged."""
         if self._serving is None:
             return
         state = self.state
@@ -235,29 +235,29 @@ def _resolved(files: CertFiles) -> CertFiles:
 
 
 def _stamp(files: CertFiles) -> _Stamp:
-    def look(path: Path) -> tuple[int, int, int] | None:
+    def fingerprint(path: Path) -> tuple[int, int, int] | None:
         try:
             seen = path.stat()
         except OSError:
             return None
         return seen.st_mtime_ns, seen.st_size, seen.st_ino
 
-    return tuple(look(path) for path in files if path is not None)
+    return tuple(fingerprint(path) for path in files if path is not None)
 
 
-def _certificates(path: Path, wanted: InputProblem, problems: list[InputProblem]) -> str:
+def _certificates(path: Path, expected: InputProblem, problems: list[InputProblem]) -> str:
     """The certificates in a file as PEM text; what is wrong with it is added to ``problems``."""
     try:
         text = path.read_bytes().decode("ascii", "ignore")  # comments may be in any encoding, PEM is ASCII
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
     except (OSError, ValueError) as error:  # ValueError: the file is empty
-        problems.append(_unusable(wanted, error))
+        problems.append(_unusable(expected, error))
         return ""
     return text
 
 
-def _unusable(wanted: InputProblem, error: OSError | ValueError) -> InputProblem:
-    """``wanted`` with what stands in its way, in words that quote no file contents."""
+def _unusable(expected: InputProblem, error: OSError | ValueError) -> InputProblem:
+    """``expected`` with the problem, in a text that quotes no file contents."""
     if isinstance(error, ssl.SSLCertVerificationError):
         cause = f"fails a TLS handshake ({error.verify_message})"
     elif isinstance(error, ssl.SSLError):
@@ -266,4 +266,4 @@ def _unusable(wanted: InputProblem, error: OSError | ValueError) -> InputProblem
         cause = "cannot be used (empty)"
     else:
         cause = f"cannot be read ({(error.strerror or type(error).__name__).lower()})"
-    return wanted._replace(text=f"{cause}, {wanted.text}")
+    return expected._replace(text=f"{cause}, {expected.text}")

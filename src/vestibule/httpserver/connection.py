@@ -110,7 +110,7 @@ class Connection(asyncio.Protocol):
         service = self._service
         service.connections.discard(self)
         if self._gone:
-            return  # told twice, see ``drop``
+            return  # called twice, see ``drop``
         self._gone = True
         self._hold(0)
         task, self._task = self._task, None
@@ -168,7 +168,8 @@ class Connection(asyncio.Protocol):
         return self.due - (limits.body_seconds if stage == request_parser.BODY else limits.write_seconds)
 
     def evict(self) -> None:
-        """Close to make room for others; a request that has begun is refused, if its peer ever sent one."""
+        """Close in favour of other connections; a request that has begun is refused, if its peer ever sent
+        one."""
         service = self._service
         service.stats.evicted += 1
         service.connections.discard(self)
@@ -200,7 +201,7 @@ class Connection(asyncio.Protocol):
     def drop(self) -> None:
         """Count the socket out whose handshake failed or was cancelled.
 
-        A loop that is cancelled between making a connection and saying so closes it, and some never call
+        A loop that is cancelled between creating a connection and reporting it closes it, and some never call
         ``connection_lost``.
         """
         self.connection_lost(None)
@@ -340,7 +341,7 @@ class Connection(asyncio.Protocol):
         self.due = self._service.loop.time() + seconds
 
     def _hold(self, size: int) -> None:
-        """Count what we hold; when it is too much for all together, somebody is closed."""
+        """Count what we hold; over the total limit, a connection is closed."""
         service = self._service
         grown = size - self.held
         self.held = size

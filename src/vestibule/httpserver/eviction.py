@@ -5,7 +5,7 @@ sent a complete request and have had a second to do so, of the peers with the mo
 peer that holds more than half of everything; then all others. Within each group the one that has waited
 longest goes first: idle since its last request, or slow since its request began. So a flood of idle
 connections closes itself, callers who share one address lose nothing as long as they use their connections,
-and whoever comes anew is the last to go.
+and new connections are closed last.
 
 Pure choice: nothing is closed here.
 """

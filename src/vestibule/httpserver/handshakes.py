@@ -3,8 +3,9 @@
 A handshake costs CPU time and tens of kilobytes, a socket that has sent nothing almost nothing. So a socket
 waits outside of TLS until its first byte is here; then handshakes are begun at a bounded rate, a bounded
 number of them at once, and the peers take turns. No peer has more than three quarters of the places, one that
-stalls while others wait loses its place, and when too many sockets wait, the peer with the most of them loses
-its oldest ones. Within a peer the newest is first: whoever came first in a flood has mostly given up.
+makes no progress while others wait loses its place, and when too many sockets wait, the peer with the most
+of them loses
+its oldest ones. Within a peer the newest is first: the first clients of a flood have mostly given up.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from vestibule.httpserver.tls_channel import TlsChannel
 
 __all__ = ["PendingConnections"]
 
-_STALLED: Final = 1.0  # seconds after which a handshake gives its place to somebody who waits
-_RETIRE_SECONDS: Final = 1.0  # when we leave: whoever has just connected sends its first byte by then
+_STALLED: Final = 1.0  # seconds after which a handshake gives its place to a waiting one
+_RETIRE_SECONDS: Final = 1.0  # during the drain: a new client sends its first byte by then
 _AGAIN: Final = 0.01  # seconds until the next handshakes when the rate is used up
 
 
@@ -105,7 +106,7 @@ class PendingConnections:
         self._begin_some()
 
     def retire(self) -> None:
-        """No more will come: whoever is silent now has a moment left."""
+        """No more connections are accepted: silent ones have a moment left."""
         for arrivals in self._waiting.values():
             for arrival in arrivals:
                 if not arrival.heard:
@@ -125,7 +126,7 @@ class PendingConnections:
 
     def _readable(self, arrival: _PendingConnection) -> None:
         self._service.loop.remove_reader(arrival.socket)
-        if not self._peek(arrival):  # the loop was wrong, or somebody else read: wait on
+        if not self._peek(arrival):  # the loop was wrong, or the byte was read already: wait on
             self._service.loop.add_reader(arrival.socket, self._readable, arrival)
 
     def _peek(self, arrival: _PendingConnection) -> bool:
@@ -174,7 +175,7 @@ class PendingConnections:
     # handshakes
 
     def _begin_some(self) -> None:
-        """Begin handshakes as long as somebody is ready and there is a place, the rate and room for it."""
+        """Begin handshakes while a socket is ready and the limits allow one."""
         service = self._service
         while self._ready:
             peer = self._next_peer()

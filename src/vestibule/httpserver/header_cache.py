@@ -2,7 +2,7 @@
 
 kube-apiserver sends one head for ever, but for the length; parsing it costs more than all else we do for a
 request. A head enters only after the parser and every limit have let it through, so finding it again proves
-the same. Nothing is looked at but bytes: one that differs in a space is another head. One memory serves all
+the same. Only bytes are compared: one that differs in a space is another head. One memory serves all
 connections of a server.
 """
 
@@ -27,7 +27,7 @@ class HeaderCache(dict[bytes, Head]):
     __slots__ = ()
 
     def remember(self, raw: bytes, head: Head) -> None:
-        """Keep ``head`` for ``raw``, a complete head that ends in an empty line; forgets all when full."""
+        """Cache ``head`` for ``raw``, a complete head that ends in an empty line; a full cache is cleared."""
         if len(raw) > _LONGEST or not raw[:1].isalpha():
             return
         if len(self) >= _MOST:

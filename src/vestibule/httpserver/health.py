@@ -1,6 +1,7 @@
 """``/healthz`` (the process lives) and ``/readyz`` (it can do its work), with a line for every check.
 
-Alive is unconditional: restarting a process does not bring a lost API server back. Ready tells the truth:
+Alive is unconditional: restarting a process does not bring a lost API server back. Ready reports the current
+state:
 draining, an unsynced cache, a bad certificate or a mutation that fails each make it false, and the answer
 says which.
 """

@@ -1,7 +1,7 @@
 """The request target: path, query, and the time the caller leaves us.
 
 kube-apiserver says how long it waits in ``?timeout=``, as a Go duration; we take half of it, so that our
-own refusal arrives before its patience ends. Parsed targets are remembered: a cluster sends the same two or
+own refusal arrives before its patience ends. Parsed targets are cached: a cluster sends the same two or
 three for ever.
 """
 
@@ -36,7 +36,7 @@ class RequestTarget(NamedTuple):
 def parse(raw: bytes) -> RequestTarget:
     """Split a target; raises InvalidRequestTarget. Origin form (``/path?query``), absolute form and ``*`` are
     targets."""
-    return _remembered(raw) if len(raw) <= _REMEMBERED_LENGTH else _parsed(raw)
+    return _cached(raw) if len(raw) <= _REMEMBERED_LENGTH else _parsed(raw)
 
 
 def _parsed(raw: bytes) -> RequestTarget:
@@ -52,7 +52,7 @@ def _parsed(raw: bytes) -> RequestTarget:
     return RequestTarget(path, query, _half_of_timeout(query))
 
 
-_remembered = lru_cache(maxsize=64)(_parsed)
+_cached = lru_cache(maxsize=64)(_parsed)
 
 
 def _half_of_timeout(query: str) -> float | None:

@@ -1,4 +1,4 @@
-"""Responses as bytes: rendered heads, remembered by shape, and the engine's own refusals, rendered once.
+"""Responses as bytes: rendered heads, cached by shape, and the engine's own refusals, rendered once.
 
 No decision is taken here. Every answer goes out as one ``bytes`` in one write; a head costs one look-up.
 """
@@ -28,7 +28,7 @@ _NO_CONTENT: Final = 204
 
 KEEP: Final = ""
 CLOSE: Final = "close"
-KEEP_1_0: Final = "keep-alive"  # HTTP/1.0 clients keep a connection only if told so
+KEEP_1_0: Final = "keep-alive"  # HTTP/1.0 clients keep a connection only on request
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 

@@ -1,9 +1,9 @@
 """The HTTPS server: listeners, accepting, the one timer, and the way out.
 
 A socket's life until its handshake is done is ``handshakes``, after it ``connection``; certificates are
-``certificate_watcher``. We accept sockets ourselves instead of leaving it to ``create_server``: so nobody
-costs a handshake before it is its turn, each connection takes the newest certificate, and a closing listener
-leaves nobody in its backlog. The hard thing is ``drain``: a request that meets a closed connection
+``certificate_watcher``. We accept sockets ourselves instead of leaving it to ``create_server``: so no
+socket costs a handshake before its turn, each connection uses the newest certificate, and a closing listener
+leaves no socket in its backlog. The hard thing is ``drain``: a request that meets a closed connection
 is lost, kube-apiserver retries none.
 """
 
@@ -37,7 +37,7 @@ _OF_THE_PEER: Final = frozenset({
     errno.EOPNOTSUPP, errno.ENETUNREACH,
 })  # fmt: skip
 """What Linux's accept says about the connection that waits, not about us."""
-_TICK: Final = 0.25  # seconds between two looks at deadlines and at the loop's own delay
+_TICK: Final = 0.25  # seconds between two checks of deadlines and of the loop's own delay
 _DEFAULTS: Final = ServerLimits()
 _TRIM_AFTER: Final = 256  # closed connections after which free memory is given back
 _TRIM_PAUSE: Final = 5.0  # seconds between two times
@@ -105,7 +105,8 @@ class HttpsServer:
         """Leave without losing a request; afterwards nothing of this server is left, also if cancelled.
 
         1. For ``delay`` seconds all goes on, but every answer ends its connection: clients move elsewhere.
-        2. Nobody is accepted any more; idle connections close, busy ones have ``grace`` seconds to finish.
+        2. No connection is accepted any more; idle connections close, busy ones have ``grace`` seconds to
+        finish.
         3. What is still open then is cut, its handlers cancelled.
         """
         service = self._service

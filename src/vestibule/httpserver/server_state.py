@@ -51,7 +51,7 @@ class ServerStats:
         self.refused = 0
         """Sockets closed before their handshake: too many waited."""
         self.evicted = 0
-        """Idle or slow connections closed to make room for others."""
+        """Idle or slow connections closed in favour of others."""
         self.handshakes_failed = 0
         """TLS handshakes that ended without a connection."""
         self.paused = 0

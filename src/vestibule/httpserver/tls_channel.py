@@ -1,7 +1,7 @@
 """TLS of one connection, between the socket's transport and its ``Connection``, with little memory.
 
 The loops' own TLS layers hold a read buffer of 256 KiB for each connection, and their memory BIOs keep the
-size of the largest answer; a thousand idle strangers are a quarter of a gigabyte. Here all connections of a
+size of the largest answer; a thousand idle clients are a quarter of a gigabyte. Here all connections of a
 server read into one buffer, and what is encrypted goes through in pieces of a record, so that an idle
 connection is its OpenSSL object and nothing else. Towards ``Connection`` this is a transport. The hard thing
 is the end: after our close_notify we read on, and drop what comes, until the peer closes; the times are the
@@ -182,7 +182,7 @@ class TlsChannel(asyncio.BufferedProtocol, asyncio.Transport):
         except ssl.SSLWantReadError:
             pass  # the rest of the record is on its way
         except ssl.SSLError:
-            ended = True  # also: both sides have said goodbye
+            ended = True  # also: both sides have sent close_notify
         if data and not self._closing and self._connection is not None:
             self._connection.data_received(data if isinstance(data, bytes) else b"".join(data))
         if self._outgoing.pending:
@@ -191,7 +191,7 @@ class TlsChannel(asyncio.BufferedProtocol, asyncio.Transport):
             self._end()
 
     def _end(self) -> None:
-        """The peer has said that it sends no more, or broke the rules."""
+        """The peer has sent close_notify or violated the protocol."""
         if not self._closing and self._connection is not None:
             self._connection.eof_received()
             self.close()

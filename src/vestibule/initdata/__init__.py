@@ -1,1 +1,1 @@
-"""Initdata of confidential pods: the measured document that goes into the guest. Pure."""
+"""Initdata of confidential pods: the measured document that is passed to the virtual machine. Pure."""

@@ -32,7 +32,7 @@ class InitdataError(ValueError):
 
 
 class InitdataDocument(NamedTuple):
-    """A document that all parsers read alike."""
+    """A document that all parsers read identically."""
 
     text: str
     version: str
@@ -53,7 +53,7 @@ def parse(text: str) -> InitdataDocument:
     for key in content:
         if key not in _CAPITALS and key.lower() in _CAPITALS:
             raise InitdataError(
-                "InitdataBadToml", f"has {key!r}, want {key.lower()!r}: Kata in Rust tells them apart"
+                "InitdataBadToml", f"has {key!r}, want {key.lower()!r}: Kata in Rust is case-sensitive"
             )
     version = content.get("version")
     if version is None:

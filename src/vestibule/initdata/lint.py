@@ -25,12 +25,13 @@ class InitdataWarning(NamedTuple):
 
 
 def refuse_secrets(found: InitdataDocument) -> None:
-    """Initdata is measured and not encrypted: whoever may read the pod may read it. Raises InitdataError."""
+    """Initdata is measured and not encrypted: it is readable with the permission to read the pod. Raises
+    InitdataError."""
     for name, content in found.data.items():
         if _PRIVATE.search(content):
             raise InitdataError(
                 "InitdataPrivateKey",
-                f"has a private key in {name}; initdata is readable by everybody who reads the pod",
+                f"has a private key in {name}; every user who can read the pod can read initdata",
             )
 
 
@@ -60,5 +61,5 @@ def warnings(found: InitdataDocument) -> Iterator[InitdataWarning]:
     if size > _REMOTE_WARN:
         yield InitdataWarning(
             "LargeForRemote",
-            f"the annotation has {size} bytes; peer pods on AWS have room for 16 KiB of user data in all",
+            f"the annotation has {size} bytes; peer pods on AWS are limited to 16 KiB of user data in total",
         )

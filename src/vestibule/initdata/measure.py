@@ -1,6 +1,6 @@
 """Digests of a document, and how each kind of hardware shows them.
 
-Hardware has room for so many bytes; longer digests are cut at the end, shorter ones padded with zeros, as
+Hardware registers have a fixed size; longer digests are cut at the end, shorter ones padded with zeros, as
 Kata does it.
 """
 

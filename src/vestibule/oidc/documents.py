@@ -1,6 +1,6 @@
-"""The two documents of an issuer as bytes, laid out as the tools lay them out that installers know.
+"""The two documents of an issuer as bytes, in the format of the tools that installers use.
 
-A ``Shape`` is data: names, layout, claims. Two tabs here and four spaces there are no taste of ours: whoever
+A ``Shape`` is data: names, layout, claims. Two tabs here and four spaces there are not arbitrary: a user who
 compares a copy byte by byte must find the same.
 """
 
@@ -41,7 +41,7 @@ class DocumentFormat(NamedTuple):
 
 
 AZURE: Final = DocumentFormat("azure", "openid/v1/jwks", "\t\t", "\t\t", "\t\t  ", "\t  ")
-# sub stands there twice, and it is what the tools write
+# sub is listed twice, as the tools write it
 _CLAIMS: Final = ("aud", "exp", "sub", "iat", "iss", "sub")
 AWS: Final = DocumentFormat("aws", "keys.json", "\t", "    ", "        ", "", _CLAIMS)
 GCP: Final = AWS._replace(name="gcp")

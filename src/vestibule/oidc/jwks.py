@@ -1,6 +1,6 @@
 """Published keys: a JWKS document as values, compared key by key, and signatures checked against one key.
 
-A key that cannot be used by anybody is left out and told; it takes nothing else with it.
+An unusable key is left out and reported; the other keys are used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Jwk(NamedTuple):
     kid: str
     kind: str
     """``RSA`` or ``EC``."""
-    numbers: tuple[tuple[str, str], ...]
+    parameters: tuple[tuple[str, str], ...]
     """What makes the key: ``n`` and ``e``, or ``crv``, ``x`` and ``y``; leading zeros do not count."""
     algorithm: str = ""
     use: str = ""
@@ -47,8 +47,8 @@ class Jwk(NamedTuple):
     @property
     def bits(self) -> int:
         """Of the modulus, for RSA; else 0."""
-        numbers = dict(self.numbers)
-        return _integer(numbers["n"]).bit_length() if self.kind == "RSA" else 0
+        parameters = dict(self.parameters)
+        return _integer(parameters["n"]).bit_length() if self.kind == "RSA" else 0
 
 
 class JwkSet(NamedTuple):
@@ -84,7 +84,7 @@ def parse(body: bytes) -> JwkSet:
         except ValueError as error:
             problems.append(f"keys[{number}] {error}")
     repeated = sorted({key.kid for key in keys if sum(key.kid == other.kid for other in keys) > 1})
-    problems += [f"kid {kid!r} stands there more than once" for kid in repeated]
+    problems += [f"kid {kid!r} is listed more than once" for kid in repeated]
     return JwkSet(tuple(keys), tuple(problems))
 
 
@@ -100,19 +100,19 @@ def _key(entry: object) -> Jwk:
         names = ("x", "y")
     else:
         raise ValueError(f"has kty {kind!r}, want RSA or EC")
-    numbers = []
+    parameters = []
     for name in names:
         text = entry.get(name)
         raw = tokens.decoded(text) if isinstance(text, str) else None
         if not raw:
             raise ValueError(f"has no {name}, want a base64url number")
-        numbers.append((name, raw.lstrip(b"\0").hex()))
+        parameters.append((name, raw.lstrip(b"\0").hex()))
     if kind == "EC":
-        numbers.insert(0, ("crv", str(entry.get("crv"))))
+        parameters.insert(0, ("crv", str(entry.get("crv"))))
     return Jwk(
         str(entry.get("kid") or ""),
         kind,
-        tuple(numbers),
+        tuple(parameters),
         str(entry.get("alg") or ""),
         str(entry.get("use") or ""),
     )
@@ -141,7 +141,7 @@ def compare(cluster: JwkSet, copy: JwkSet) -> JwksDrift:
 
 def same(one: Jwk, other: Jwk) -> bool:
     """Whether both are one key, whatever they are called."""
-    return (one.kind, one.numbers) == (other.kind, other.numbers)
+    return (one.kind, one.parameters) == (other.kind, other.parameters)
 
 
 def weak(keys: Sequence[Jwk]) -> Iterator[str]:
@@ -157,18 +157,20 @@ def verifies(token: ServiceAccountToken, key: Jwk) -> bool:
     if algorithm not in ALGORITHMS or (key.algorithm and key.algorithm != algorithm):
         return False
     digest = _HASHES[algorithm[2:]]()
-    numbers = dict(key.numbers)
+    parameters = dict(key.parameters)
     try:
         if algorithm.startswith("RS"):
             if key.kind != "RSA":
                 return False
-            public = rsa.RSAPublicNumbers(_integer(numbers["e"]), _integer(numbers["n"])).public_key()
+            public = rsa.RSAPublicNumbers(_integer(parameters["e"]), _integer(parameters["n"])).public_key()
             public.verify(token.signature, token.signed, padding.PKCS1v15(), digest)
             return True
-        curve, made, size = _CURVES[algorithm]
-        if key.kind != "EC" or numbers["crv"] != curve or len(token.signature) != 2 * size:
+        curve, hash_algorithm, size = _CURVES[algorithm]
+        if key.kind != "EC" or parameters["crv"] != curve or len(token.signature) != 2 * size:
             return False
-        point = ec.EllipticCurvePublicNumbers(_integer(numbers["x"]), _integer(numbers["y"]), made())
+        point = ec.EllipticCurvePublicNumbers(
+            _integer(parameters["x"]), _integer(parameters["y"]), hash_algorithm()
+        )
         r, s = (int.from_bytes(half) for half in (token.signature[:size], token.signature[size:]))
         point.public_key().verify(encode_dss_signature(r, s), token.signed, ec.ECDSA(digest))
     except (InvalidSignature, ValueError):

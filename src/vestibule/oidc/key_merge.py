@@ -1,7 +1,7 @@
 """What is published and what should be, brought together key by key. Nothing is dropped that was not named.
 
-A document is ours when the discovery document beside it names our issuer, or when it already holds one of our
-keys; any other is somebody else's and is left alone.
+A document is ours if its discovery document names our issuer, or if it already holds one of our keys; any
+other has another owner and is not changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class MergedKeys(NamedTuple):
     added: tuple[str, ...]
     retired: tuple[str, ...]
     changed: bool
-    """False: what is published says the same already, however it is laid out."""
+    """False: the published document has the same content already, in any format."""
 
 
 def merge(
@@ -37,23 +37,23 @@ def merge(
     retire: Collection[str] = (),
     indent: int = documents.INDENT,
 ) -> MergedKeys:
-    """Our keys beside those that are there, without those that retire.
+    """Our keys and the published ones, without those that retire.
 
     Entries that we do not know stay as they are. Raises InvalidInput when what is there is no JWKS, holds a
     private key, or another key under one of our ids; and when nothing, or nothing of ours, would be left.
     """
-    there = _entries(published, place)
-    problems = _problems(there, ours, place, retire)
+    entries = _entries(published, place)
+    problems = _problems(entries, ours, place, retire)
     if problems:
         raise errors.InvalidInput(*problems)
-    kept = [entry for entry in there if entry.get("kid") not in retire]
-    has = {entry.get("kid") for entry in kept}
+    retained = [entry for entry in entries if entry.get("kid") not in retire]
+    has = {entry.get("kid") for entry in retained}
     added = [key for key in ours if key.kid not in has]
-    listed = [*kept, *(key.jwk for key in added)]
+    listed = [*retained, *(key.jwk for key in added)]
     if not listed:
         text = "no key would be left, want at least one: an empty list of keys is never written"
         raise errors.InvalidInput(InputProblem(place, "keys", text))
-    retired = tuple(str(entry["kid"]) for entry in there if entry.get("kid") in retire)
+    retired = tuple(str(entry["kid"]) for entry in entries if entry.get("kid") in retire)
     changed = published is None or bool(added or retired)
     return MergedKeys(
         documents.entries(listed, indent) if changed or published is None else published,
@@ -94,12 +94,12 @@ def needed(
     Raises InvalidInput when the one that is there has the keys elsewhere: clouds would still look there.
     """
     listed = {key.algorithm for key in jwks.parse(key_set).keys if key.algorithm in jwks.ALGORITHMS}
-    wanted = sorted(listed or {"RS256"}, key=lambda name: (name != "RS256", name))
+    algorithms = sorted(listed or {"RS256"}, key=lambda name: (name != "RS256", name))
     try:
         found = discovery.parse(configuration or b"")
     except ValueError:
         return documents.configuration(
-            issuer, shape, wanted
+            issuer, shape, algorithms
         )  # nothing is there, or nothing that anybody reads
     address = documents.keys_address(issuer, shape)
     if found.keys_address != address:
@@ -111,10 +111,10 @@ def needed(
         advice = f"; --shape {fitting[0]} fits" if fitting else ""
         text = f"is {found.keys_address!r}, want {address!r}{advice}"
         raise errors.InvalidInput(InputProblem(place, "jwks_uri", text))
-    if found.issuer == issuer and set(found.algorithms) >= set(wanted):
+    if found.issuer == issuer and set(found.algorithms) >= set(algorithms):
         return None
-    more = [name for name in found.algorithms if name not in wanted]
-    return documents.configuration(issuer, shape, [*wanted, *more])
+    more = [name for name in found.algorithms if name not in algorithms]
+    return documents.configuration(issuer, shape, [*algorithms, *more])
 
 
 def _entries(published: bytes | None, place: str) -> list[dict[str, Any]]:
@@ -135,15 +135,15 @@ def _entries(published: bytes | None, place: str) -> list[dict[str, Any]]:
 
 
 def _problems(
-    there: Sequence[dict[str, Any]], ours: Sequence[PublicKey], place: str, retire: Collection[str]
+    entries: Sequence[dict[str, Any]], ours: Sequence[PublicKey], place: str, retire: Collection[str]
 ) -> list[InputProblem]:
     problems = [
         InputProblem(place, f"keys[{number}]", "holds a private key: remove it by hand, and make a new key")
-        for number, entry in enumerate(there)
+        for number, entry in enumerate(entries)
         if "d" in entry
     ]
     mine = {key.kid: jwks.parse(documents.entries([key.jwk])).keys[0] for key in ours}
-    for key in jwks.parse(documents.entries(there)).keys if there else ():
+    for key in jwks.parse(documents.entries(entries)).keys if entries else ():
         if key.kid in mine and not jwks.same(key, mine[key.kid]):
             problems.append(
                 InputProblem(place, f"kid {key.kid}", "is another key than ours, want the same key")

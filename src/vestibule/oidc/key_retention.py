@@ -1,8 +1,8 @@
 """Which published keys are the cluster's, which have left it, and when those may go. Pure.
 
-A key is remembered from the moment the cluster shows it. When the cluster stops to show it, tokens that it
+A key is recorded from the moment the cluster lists it. When the cluster stops to show it, tokens that it
 signed live on: it stays published for as long as the retention says, and is retired then. Keys that the
-cluster never showed, such as the next one of a rotation, are somebody else's matter and stay.
+cluster never showed, such as the next one of a rotation, have another owner and stay.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def retain(
     retention: float,
     now: datetime.datetime,
 ) -> RetentionResult:
-    """From what is remembered and the ids that the cluster shows now."""
+    """The next state, from the recorded keys and the ids that the cluster lists now."""
     moment = conditions.moment(now)
     before = {str(one.get("kid")): one for one in known or () if one.get("kid")}
     keys = [{"kid": kid, "since": str(before.get(kid, {}).get("since") or moment)} for kid in cluster]

@@ -52,7 +52,7 @@ class KeySelection(NamedTuple):
     first_only: bool = False
     """Read the first block and no other."""
     repeats: bool = False
-    """Keep a key that stands there twice."""
+    """Keep a key that is listed twice."""
     smallest: int = SMALLEST
 
 
@@ -139,12 +139,12 @@ def distinct(keys: Sequence[PublicKey]) -> Iterator[PublicKey]:
 def of(public: object, origin: str = "") -> PublicKey:
     """The value of a key object. Raises ValueError when clouds cannot use such a key."""
     if isinstance(public, rsa.RSAPublicKey):
-        numbers = public.public_numbers()
+        public_numbers = public.public_numbers()
         bits = public.key_size
         rest: tuple[tuple[str, str], ...] = (
             ("alg", "RS256"),
-            ("n", _number(numbers.n)),
-            ("e", _number(numbers.e)),
+            ("n", _number(public_numbers.n)),
+            ("e", _number(public_numbers.e)),
         )
     elif isinstance(public, ec.EllipticCurvePublicKey):
         if public.curve.name not in _CURVES:
@@ -169,7 +169,7 @@ def of(public: object, origin: str = "") -> PublicKey:
 
 
 def of_jwk(entry: Mapping[str, object], origin: str = "") -> PublicKey:
-    """The value of a key that somebody else published, under the id that it has there. Raises ValueError."""
+    """The JWK of a key from another publisher, with its published id. Raises ValueError."""
     kid, kind = entry.get("kid"), entry.get("kty")
     if not isinstance(kid, str) or not kid:
         raise ValueError("has no kid, want the id that tokens name")

@@ -1,4 +1,4 @@
-"""A rotation of the signing key as a state and the next thing to do. No clock, no call: both are told.
+"""A rotation of the signing key as a state and the next action. Pure: time and observations are parameters.
 
 The new key is published before anything signs with it, and the old one stays until the longest token that it
 can have signed has ended. So at no moment does a cluster sign with a key that is not published, wherever the
@@ -7,7 +7,7 @@ work is interrupted.
 =========  ==========================================  =======================================
 stage      what is true                                what ends it
 =========  ==========================================  =======================================
-prepared   there is a new key; nobody knows it         both keys are published and seen
+prepared   a new key exists, unpublished               both keys are published and seen
 published  both keys are published                     caches in between have forgotten the old
 switching  the new key may sign                        the cluster is seen to sign with it
 draining   the new key signs; old tokens still live    the longest token has ended
@@ -30,13 +30,13 @@ STAGES: Final[tuple[Stage, ...]] = ("prepared", "published", "switching", "drain
 SETTLE: Final = 3.0 * documents.CACHE_SECONDS
 """Seconds from publication to the first signature: three lives of a cached copy."""
 LONGEST: Final = 24 * 3600.0
-"""Seconds that a token for a cloud lives at most: the vocabularies take up to 86400."""
+"""Seconds that a token for a cloud lives at most: the dialects accept up to 86400."""
 MARGIN: Final = 300.0
 """Seconds for clocks that differ; clouds forgive five minutes."""
 
 
 class KeyRotationState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False):
-    """What a rotation remembers between two calls. Times are seconds since the epoch; 0: not yet."""
+    """The state of a rotation between two calls. Times are seconds since the epoch; 0: not yet."""
 
     issuer: str
     target: str
@@ -50,9 +50,9 @@ class KeyRotationState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     published: float = 0.0
     """Both keys were seen at the public address."""
     switched: float = 0.0
-    """The cluster was seen, or said, to sign with the new key."""
+    """Since when the cluster signs with the new key, observed or assumed."""
     observed: bool = False
-    """Whether the switch was seen, not only said."""
+    """Whether the switch was observed, not only assumed."""
     retired: float = 0.0
     version: int = 1
 
@@ -67,7 +67,6 @@ class RotationAction(NamedTuple):
 
 
 def stage(state: KeyRotationState, now: float) -> Stage:
-    """Where it stands."""
     if state.retired:
         return "done"
     if not state.published:
@@ -107,10 +106,10 @@ def published(state: KeyRotationState, now: float) -> KeyRotationState:
 def signing(
     state: KeyRotationState, kids: Collection[str], now: float, *, observed: bool = True
 ) -> KeyRotationState:
-    """The cluster was seen to sign with these keys; or, when not observed, is said to.
+    """The cluster signs with these keys; ``observed`` is False if that is assumed.
 
     With the new one alone: the switch is made. With an old one, even once: some API server has not switched,
-    or has gone back, and the wait for its tokens begins anew.
+    or has gone back, and the wait for its tokens starts again.
     """
     if not kids:
         return state
@@ -131,12 +130,12 @@ def strangers(state: KeyRotationState, kids: Collection[str]) -> tuple[str, ...]
 
 
 def encode(state: KeyRotationState) -> bytes:
-    """As it is kept."""
+    """As stored data."""
     return msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n"
 
 
 def decode(body: bytes) -> KeyRotationState:
-    """What was kept. Raises ValueError when it is no state of ours."""
+    """The state from stored data. Raises ValueError if it is invalid."""
     try:
         found = msgspec.json.decode(body, type=KeyRotationState)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

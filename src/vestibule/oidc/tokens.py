@@ -1,7 +1,7 @@
 """ServiceAccount tokens, taken apart: header, claims and what the signature covers.
 
 Reading is not believing: ``jwks.verifies`` says whether a signature is good. A message never holds a piece of
-the token itself, since whoever has a token is the ServiceAccount until it ends.
+the token itself, since the bearer of a token is the ServiceAccount until it expires.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class ServiceAccountToken(NamedTuple):
     @property
     def audiences(self) -> tuple[str, ...]:
         """``aud``, one or several."""
-        said = self.claims.get("aud")
-        listed = said if isinstance(said, list) else [said]
+        aud = self.claims.get("aud")
+        listed = aud if isinstance(aud, list) else [aud]
         return tuple(one for one in listed if isinstance(one, str))
 
     def seconds(self, claim: str) -> float | None:
         """``exp``, ``nbf`` or ``iat``; None when it is missing or no number."""
-        said = self.claims.get(claim)
-        return float(said) if isinstance(said, int | float) and not isinstance(said, bool) else None
+        value = self.claims.get(claim)
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def parse(text: str) -> ServiceAccountToken:

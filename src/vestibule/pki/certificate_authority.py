@@ -26,7 +26,7 @@ def new_authority(name: str, *, now: datetime.datetime, life: datetime.timedelta
     subject = x509.Name(
         [
             x509.NameAttribute(NameOID.COMMON_NAME, name),
-            # two CAs with one name would be told apart by their keys alone, which some verifiers do badly
+            # two CAs with one name would differ by their keys alone, which some verifiers handle badly
             x509.NameAttribute(NameOID.SERIAL_NUMBER, f"{serial:x}"[:32]),
         ]
     )
@@ -40,13 +40,13 @@ def new_authority(name: str, *, now: datetime.datetime, life: datetime.timedelta
 
 
 def new_leaf(
-    authority: CertificatePair, names: Sequence[str], *, now: datetime.datetime, life: datetime.timedelta
+    ca: CertificatePair, names: Sequence[str], *, now: datetime.datetime, life: datetime.timedelta
 ) -> CertificatePair:
     """A serving certificate for these names, signed by the authority; never outlives it."""
-    signer = x509.load_pem_x509_certificate(authority.certificate.encode())
-    signing_key = serialization.load_pem_private_key(authority.key.encode(), None)
+    signer = x509.load_pem_x509_certificate(ca.certificate.encode())
+    signing_key = serialization.load_pem_private_key(ca.key.encode(), None)
     if not isinstance(signing_key, ec.EllipticCurvePrivateKey):
-        raise TypeError("the authority's key is no elliptic-curve key")
+        raise TypeError("the CA's key is no elliptic-curve key")
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
     life = min(life, signer.not_valid_after_utc - now)
@@ -86,9 +86,9 @@ def names(certificate: str) -> tuple[str, ...]:
     return x509_builders.names(x509.load_pem_x509_certificate(certificate.encode()))
 
 
-def signed_by(leaf: str, authority: str) -> bool:
+def signed_by(leaf: str, ca: str) -> bool:
     """Whether the authority signed the leaf."""
-    signer = x509.load_pem_x509_certificate(authority.encode())
+    signer = x509.load_pem_x509_certificate(ca.encode())
     return x509_builders.issued_by(x509.load_pem_x509_certificate(leaf.encode()), signer)
 
 
@@ -110,8 +110,8 @@ def _begun(
     life: datetime.timedelta,
     serial: int | None = None,
 ) -> x509.CertificateBuilder:
-    made = x509_builders.begun(subject, issuer, key, since=now - SKEW, until=now + life, serial=serial)
-    return made.add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    builder = x509_builders.begun(subject, issuer, key, since=now - SKEW, until=now + life, serial=serial)
+    return builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
 
 
 def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> CertificatePair:

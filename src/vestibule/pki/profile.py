@@ -1,7 +1,7 @@
-"""Leaves as somebody else's profile wants them: subject, names, usages, kind of key; and what is wrong with
-one that is kept.
+"""Leaf certificates by the profile of another program: subject, names, usages, kind of key; and the faults of
+an existing one.
 
-A hosted control plane brings its own authority, mostly RSA, and other programs compare our leaves with what
+A hosted control plane brings its own CA, mostly RSA, and other programs compare our leaves with what
 they would have made. Certificates and keys are PEM text; time is an argument. A leaf is good only if it
 verifies against the authority at hand, whatever else it says.
 """
@@ -57,7 +57,7 @@ class LeafProfile(NamedTuple):
 @contextlib.contextmanager
 def _long_names() -> Iterator[None]:
     """User names of ServiceAccounts are longer than the 64 characters that X.520 allows; Kubernetes reads
-    them all the same, and the library warns wherever it meets one."""
+    them anyway, and the library warns wherever it meets one."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Attribute's length must be", UserWarning)
         yield
@@ -70,8 +70,8 @@ def issue(signer: CertificatePair, profile: LeafProfile, now: datetime.datetime)
 
 
 def _issue(signer: CertificatePair, profile: LeafProfile, now: datetime.datetime) -> CertificatePair:
-    authority, signing_key = _certificate(signer.certificate), _key(signer.key)
-    if authority is None or signing_key is None:
+    ca, signing_key = _certificate(signer.certificate), _key(signer.key)
+    if ca is None or signing_key is None:
         raise ValueError("is no certificate and key in PEM, RSA or elliptic, without a password")
     now = now.replace(microsecond=0)
     key: Key = (
@@ -82,10 +82,10 @@ def _issue(signer: CertificatePair, profile: LeafProfile, now: datetime.datetime
     builder = (
         x509_builders.begun(
             _subject(profile),
-            authority.subject,
+            ca.subject,
             key.public_key(),
             since=now - profile.skew,
-            until=min(now + profile.life, authority.not_valid_after_utc),
+            until=min(now + profile.life, ca.not_valid_after_utc),
         )
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(profile), critical=True)
@@ -102,27 +102,25 @@ def _issue(signer: CertificatePair, profile: LeafProfile, now: datetime.datetime
     )
 
 
-def faults(
-    kept: CertificatePair, authority: str, profile: LeafProfile, now: datetime.datetime
-) -> tuple[str, ...]:
-    """Every reason to make a new leaf; none: the kept one stays."""
-    certificate = _certificate(kept.certificate)
+def faults(stored: CertificatePair, ca: str, profile: LeafProfile, now: datetime.datetime) -> tuple[str, ...]:
+    """Every reason to issue a new leaf; none: the stored one stays."""
+    certificate = _certificate(stored.certificate)
     if certificate is None:
-        return ("there is no certificate",)
+        return ("no certificate",)
     with _long_names():
-        return tuple(_faults(certificate, kept.key, authority, profile, now))
+        return tuple(_faults(certificate, stored.key, ca, profile, now))
 
 
 def _faults(
-    certificate: x509.Certificate, key_text: str, authority: str, profile: LeafProfile, now: datetime.datetime
+    certificate: x509.Certificate, key_text: str, ca: str, profile: LeafProfile, now: datetime.datetime
 ) -> Iterator[str]:
     key = _key(key_text)
     if key is None or _public(key.public_key()) != _public(certificate.public_key()):
         yield "the key is not the certificate's"
-    if not _signed(certificate, authority):
-        yield "the authority did not sign it"
-    elif _expected(certificate, authority, profile) != certificate.not_valid_after_utc:
-        yield "its life is not the one that is asked for"
+    if not _signed(certificate, ca):
+        yield "the CA did not sign it"
+    elif _expected(certificate, ca, profile) != certificate.not_valid_after_utc:
+        yield "its lifetime is not the requested one"
     if certificate.not_valid_after_utc - now < profile.renew_below:
         yield "it ends soon"
     if _attributes(certificate.subject) != _attributes(_subject(profile)):
@@ -133,13 +131,13 @@ def _faults(
         yield "its names differ"
     if _extended(certificate) != {_USAGES[one] for one in profile.usages}:
         yield "its extended usages differ"
-    if _usage(certificate) != _key_usage(profile) or _is_authority(certificate):
+    if _usage(certificate) != _key_usage(profile) or _is_ca(certificate):
         yield "its usages differ"
 
 
-def _expected(certificate: x509.Certificate, authority: str, profile: LeafProfile) -> datetime.datetime:
-    """When it would end had it been made for this profile; its own end when it is near enough."""
-    signer = _certificate(authority)
+def _expected(certificate: x509.Certificate, ca: str, profile: LeafProfile) -> datetime.datetime:
+    """The notAfter that this profile would give; its own notAfter if that is near enough."""
+    signer = _certificate(ca)
     end = certificate.not_valid_before_utc + profile.skew + profile.life
     if signer is not None:
         end = min(end, signer.not_valid_after_utc)
@@ -162,8 +160,8 @@ def _key(text: str) -> Key | None:
     return key if isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) else None
 
 
-def _signed(certificate: x509.Certificate, authority: str) -> bool:
-    signer = _certificate(authority)
+def _signed(certificate: x509.Certificate, ca: str) -> bool:
+    signer = _certificate(ca)
     return signer is not None and x509_builders.issued_by(certificate, signer)
 
 
@@ -198,7 +196,7 @@ def _usage(certificate: x509.Certificate) -> x509.KeyUsage | None:
         return None
 
 
-def _is_authority(certificate: x509.Certificate) -> bool:
+def _is_ca(certificate: x509.Certificate) -> bool:
     try:
         return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except x509.ExtensionNotFound:

@@ -1,7 +1,8 @@
-"""The serving certificate's next state, given what is kept and what the API server trusts by now. Pure but
+"""The serving certificate's next state, from the stored state and what the API server trusts. Pure but
 for keys.
 
-A CA is prepared, published beside the old one, and signs only after the API server has been seen to trust
+A CA is prepared, published together with the old one, and signs only after the API server has been seen to
+trust
 both for a while; the old CA stays trusted until it expires. So at no moment does a replica serve a leaf
 whose CA is not in the published bundle, however late it learns of the change. Leaves are renewed with a
 third of their life left.
@@ -31,7 +32,7 @@ class CertificateLifetimes(NamedTuple):
 
 
 class StoredCertificate(NamedTuple):
-    """What is kept in the cluster between two looks."""
+    """The state in the cluster between two reconciles."""
 
     signer: CertificatePair
     """The CA that signs."""
@@ -44,44 +45,44 @@ class StoredCertificate(NamedTuple):
 
 
 def next_state(
-    kept: StoredCertificate | None,
+    stored: StoredCertificate | None,
     trusted: Sequence[str],
     names: Sequence[str],
     now: datetime.datetime,
     lives: CertificateLifetimes,
 ) -> StoredCertificate:
-    """The state that should be kept now; the same object when nothing is to be done.
+    """The state to store now; the same object if there is nothing to do.
 
     ``trusted`` are the CAs in the API server's own configuration, as last seen.
     """
-    if kept is None or not _usable(kept, now):
+    if stored is None or not _usable(stored, now):
         signer = certificate_authority.new_authority("vestibule", now=now, life=lives.authority)
-        older = tuple(ca for ca in (kept.bundle if kept else ()) if _valid(ca, now))
+        older = tuple(ca for ca in (stored.bundle if stored else ()) if _valid(ca, now))
         leaf = certificate_authority.new_leaf(signer, names, now=now, life=lives.leaf)
         return StoredCertificate(signer, leaf, (signer.certificate, *older))
-    if kept.next_signer is not None:
-        return _activated(kept, kept.next_signer, trusted, names, now, lives)
-    if certificate_authority.dates(kept.signer.certificate).left(now) < _RENEW_AT:
+    if stored.next_signer is not None:
+        return _activated(stored, stored.next_signer, trusted, names, now, lives)
+    if certificate_authority.dates(stored.signer.certificate).left(now) < _RENEW_AT:
         prepared = certificate_authority.new_authority("vestibule", now=now, life=lives.authority)
-        return kept._replace(next_signer=prepared, bundle=(prepared.certificate, *kept.bundle))
-    if _leaf_is_due(kept, names, now):
-        return kept._replace(
-            leaf=certificate_authority.new_leaf(kept.signer, names, now=now, life=lives.leaf)
+        return stored._replace(next_signer=prepared, bundle=(prepared.certificate, *stored.bundle))
+    if _leaf_is_due(stored, names, now):
+        return stored._replace(
+            leaf=certificate_authority.new_leaf(stored.signer, names, now=now, life=lives.leaf)
         )
-    alive = tuple(ca for ca in kept.bundle if _valid(ca, now))
-    return kept if alive == kept.bundle else kept._replace(bundle=alive)
+    alive = tuple(ca for ca in stored.bundle if _valid(ca, now))
+    return stored if alive == stored.bundle else stored._replace(bundle=alive)
 
 
-def due(kept: StoredCertificate, now: datetime.datetime, lives: CertificateLifetimes) -> float:
-    """Seconds until something is to be done, unless the names change; a prepared CA that nobody trusts yet
+def due(stored: StoredCertificate, now: datetime.datetime, lives: CertificateLifetimes) -> float:
+    """Seconds until something is to be done, unless the names change; a prepared CA that is not trusted yet
     counts as due after its overlap."""
-    moments = [_third(kept.leaf.certificate)]
-    if kept.next_signer is not None:
-        since = certificate_authority.dates(kept.next_signer.certificate).since + certificate_authority.SKEW
+    moments = [_third(stored.leaf.certificate)]
+    if stored.next_signer is not None:
+        since = certificate_authority.dates(stored.next_signer.certificate).since + certificate_authority.SKEW
         moments.append(since + lives.overlap)
     else:
-        moments.append(_third(kept.signer.certificate))
-    moments += [certificate_authority.dates(ca).until for ca in kept.bundle]
+        moments.append(_third(stored.signer.certificate))
+    moments += [certificate_authority.dates(ca).until for ca in stored.bundle]
     return max(0.0, (min(moments) - now).total_seconds())
 
 
@@ -92,7 +93,7 @@ def _third(certificate: str) -> datetime.datetime:
 
 
 def _activated(
-    kept: StoredCertificate,
+    stored: StoredCertificate,
     prepared: CertificatePair,
     trusted: Sequence[str],
     names: Sequence[str],
@@ -102,31 +103,31 @@ def _activated(
     """Let the prepared CA sign, once it has been trusted for long enough."""
     prepared_at = certificate_authority.dates(prepared.certificate).since + certificate_authority.SKEW
     if prepared.certificate not in trusted or now < prepared_at + lives.overlap:
-        if _leaf_is_due(kept, names, now):
-            return kept._replace(
-                leaf=certificate_authority.new_leaf(kept.signer, names, now=now, life=lives.leaf)
+        if _leaf_is_due(stored, names, now):
+            return stored._replace(
+                leaf=certificate_authority.new_leaf(stored.signer, names, now=now, life=lives.leaf)
             )
-        return kept
+        return stored
     leaf = certificate_authority.new_leaf(prepared, names, now=now, life=lives.leaf)
-    return kept._replace(signer=prepared, leaf=leaf, next_signer=None)
+    return stored._replace(signer=prepared, leaf=leaf, next_signer=None)
 
 
-def _leaf_is_due(kept: StoredCertificate, names: Sequence[str], now: datetime.datetime) -> bool:
+def _leaf_is_due(stored: StoredCertificate, names: Sequence[str], now: datetime.datetime) -> bool:
     """Whether there is no leaf of the signer, or none that lasts and has these names."""
-    leaf = kept.leaf.certificate
+    leaf = stored.leaf.certificate
     try:
         return (
             certificate_authority.dates(leaf).left(now) < _RENEW_AT
             or set(certificate_authority.names(leaf)) != set(names)
-            or not certificate_authority.signed_by(leaf, kept.signer.certificate)
+            or not certificate_authority.signed_by(leaf, stored.signer.certificate)
         )
     except ValueError:
         return True
 
 
-def _usable(kept: StoredCertificate, now: datetime.datetime) -> bool:
+def _usable(stored: StoredCertificate, now: datetime.datetime) -> bool:
     """Whether the signer is alive and published."""
-    return _valid(kept.signer.certificate, now) and kept.signer.certificate in kept.bundle
+    return _valid(stored.signer.certificate, now) and stored.signer.certificate in stored.bundle
 
 
 def _valid(certificate: str, now: datetime.datetime) -> bool:

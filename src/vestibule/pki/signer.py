@@ -15,7 +15,7 @@ _EXPONENT: Final = 65_537
 
 
 class SigningKeyPair(NamedTuple):
-    """A key pair. Whoever has the private half can be any ServiceAccount; it is never shown."""
+    """A key pair. The private key can impersonate every ServiceAccount; it is never shown."""
 
     private: str
     """PKCS#1, ``RSA PRIVATE KEY``."""
@@ -32,7 +32,7 @@ def new(bits: int = BITS) -> SigningKeyPair:
 
 
 def of(private: str) -> SigningKeyPair:
-    """The pair of a private key in PEM, kept as it is written. Raises ValueError when it is no RSA key."""
+    """The pair of a private key in PEM, with its text unchanged. Raises ValueError when it is no RSA key."""
     try:
         key = serialization.load_pem_private_key(private.encode(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm):

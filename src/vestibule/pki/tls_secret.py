@@ -1,7 +1,7 @@
-"""A kept certificate as the data of two Secrets, and the trust that registrations show. Pure.
+"""A certificate as the data of two Secrets, and the CAs in webhook configurations. Pure.
 
 The key of the CA lies in a Secret of its own, which no replica mounts; the other one holds what replicas
-serve. Earlier versions kept all of it in that one, which is still read.
+serve. Earlier versions stored all of it in that one, which is still read.
 """
 
 from __future__ import annotations
@@ -53,16 +53,17 @@ def _leaf(serving: Mapping[str, str]) -> CertificatePair:
 def next_kept(
     signing: Data,
     serving: Data,
-    registrations: Iterable[Mapping[str, Any]],
+    webhook_configurations: Iterable[Mapping[str, Any]],
     names: Sequence[str],
     now: datetime.datetime,
     lives: CertificateLifetimes,
     *,
     unread: bool = False,
 ) -> StoredCertificate:
-    """What the two Secrets should hold now. ``unread``: not every registration could be read, so that nothing
+    """What the two Secrets should hold now. ``unread``: not every webhook configuration could be read, so
+    that nothing
     counts as trusted everywhere."""
-    registered = list(registrations)
+    registered = list(webhook_configurations)
     before = stored_certificate(signing, serving)
     state = rotation.next_state(before, [] if unread else trusted(registered), names, now, lives)
     if before is None:
@@ -72,9 +73,11 @@ def next_kept(
     return state
 
 
-def _published(registrations: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Every CA that some webhook of some registration trusts."""
-    found = [ca for one in registrations for hook in one.get("webhooks") or () for ca in trusted_cas(hook)]
+def _published(webhook_configurations: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Every CA in the caBundle of at least one webhook."""
+    found = [
+        ca for one in webhook_configurations for hook in one.get("webhooks") or () for ca in trusted_cas(hook)
+    ]
     return list(dict.fromkeys(found))
 
 
@@ -113,9 +116,9 @@ def decoded(value: str | None) -> str:
         return ""
 
 
-def trusted(registrations: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The CAs that every webhook of every registration trusts."""
-    bundles = [trusted_cas(hook) for one in registrations for hook in one.get("webhooks") or ()]
+def trusted(webhook_configurations: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The CAs in the caBundles of all webhooks."""
+    bundles = [trusted_cas(hook) for one in webhook_configurations for hook in one.get("webhooks") or ()]
     return [ca for ca in bundles[0] if all(ca in bundle for bundle in bundles)] if bundles else []
 
 

@@ -37,10 +37,10 @@ class AroMetrics(Collector):
         self._sums: dict[str, float] = defaultdict(float)
         self._ends: dict[str, float] = {}
         self.keys: dict[tuple[str, str], float] = {}
-        """Vault and key of those that were asked for, and when their current version was made."""
+        """Vault and key, with the creation time of the current version."""
 
     def looked(self, key: str, before: Object, after: Object, now: datetime.datetime) -> None:
-        """One object before and after a look; its phases count from its creation, each once."""
+        """One object before and after a reconcile; its phases count from its creation, each once."""
         kind = str(after["kind"])
         where = (kind, key)
         listed = (after.get("status") or {}).get("resources") or ()
@@ -107,7 +107,7 @@ class AroMetrics(Collector):
         yield ends
         keys = GaugeMetricFamily(
             "vestibule_aro_key_created_seconds",
-            "When the current version of a key was made, of the oldest ones.",
+            "Creation time of the current version of a key, for the oldest keys.",
             labels=("vault", "key"),
         )
         for names, moment in sorted(self.keys.items(), key=lambda one: one[1])[:MOST]:

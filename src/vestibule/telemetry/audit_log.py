@@ -1,9 +1,11 @@
 """One line for every verdict, written off the hot path by a thread of its own.
 
 The request thread encodes the line while its names are at hand and keeps nothing else of the request alive;
-the slow part, the write, is the other thread's. What waits is bounded: when the reader of our output stalls,
+the slow part, the write, is the other thread's. What waits is bounded: when the reader of standard output
+blocks,
 or a write fails (a full disk, a closed pipe), lines are dropped and counted rather than requests delayed. The
-thread tries again for ever, from the byte where it stopped, so that no line is cut; the log hears when it
+thread tries again for ever, from the byte where it stopped, so that no line is cut; the log has a line when
+it
 begins to fail or to drop, and when it is over. A line holds names, outcomes and findings, which
 quote annotations; never an environment value, a body or a patch.
 """
@@ -26,7 +28,7 @@ logger = logging.getLogger(__name__)
 _WAITING: Final = 4 << 20
 """Bytes that may wait; about two seconds at full load."""
 _PAUSE: Final = 0.1
-"""Seconds between two looks of the writer."""
+"""Seconds between two polls of the writer."""
 _LONGEST_PAUSE: Final = 10.0
 """The same when writes fail; it doubles with each failure."""
 
@@ -63,7 +65,7 @@ class AuditLog:
         self.failures = 0
         """Writes that failed."""
         self.dropped = 0
-        """Lines that found no room, or were left at the end."""
+        """Lines dropped because the buffer was full, or left at the end."""
 
     def start(self) -> None:
         """Begin to write."""
@@ -95,7 +97,7 @@ class AuditLog:
                 _encode_into(line, waiting, -1)
                 waiting += b"\n"
         if full is not self._dropping and (full or size < _WAITING // 2):
-            self._say(full)
+            self._log(full)
 
     def close(self, seconds: float = 2.0) -> None:
         """Write what waits, then stop; gives up after the time, and counts what is left."""
@@ -141,13 +143,13 @@ class AuditLog:
         self.failing = bool(problem)
         return not problem
 
-    def _say(self, dropping: bool) -> None:
-        """Log that lines begin to be dropped, or that there is room again."""
+    def _log(self, dropping: bool) -> None:
+        """Log that dropping begins or ends."""
         self._dropping = dropping
         if dropping:
             logger.error("audit lines are dropped, too many wait to be written", extra={"bytes": _WAITING})
         else:
-            logger.info("audit lines find room again", extra={"dropped": self.dropped})
+            logger.info("audit lines are no longer dropped", extra={"dropped": self.dropped})
 
 
 _PIECE: Final = 1 << 16

@@ -21,7 +21,7 @@ class AuditMetrics(Collector):
         self._evictions: Counter[tuple[str, str]] = Counter()
 
     def audited(self, name: str, seen: int, found: Mapping[tuple[str, str], int]) -> None:
-        """An audit ended: how many pods were looked at, and how many were found, by state and cause."""
+        """An audit ended: the number of scanned pods, and of drifted ones by state and cause."""
         self._found[name], self._seen[name], self._at[name] = dict(found), seen, self._clock()
 
     def evicted(self, name: str, result: str) -> None:
@@ -45,7 +45,7 @@ class AuditMetrics(Collector):
                 found.add_metric((name, state, cause), count)
         yield found
         seen = GaugeMetricFamily(
-            "vestibule_audit_pods_seen", "Pods that the last audit looked at.", labels=("webhook",)
+            "vestibule_audit_pods_seen", "Pods scanned by the last audit.", labels=("webhook",)
         )
         for name, count in list(self._seen.items()):
             seen.add_metric((name,), count)

@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
-"""Seconds: from a look that finds all well to one that is cut."""
+"""Seconds: from a reconcile without changes to one that times out."""
 
 
 class OperatorMetrics(Collector):
@@ -23,7 +23,7 @@ class OperatorMetrics(Collector):
         self._buckets: dict[str, list[int]] = defaultdict(lambda: [0] * (len(_BUCKETS) + 1))
         self._sums: dict[str, float] = defaultdict(float)
         self.writes: Mapping[tuple[str, str, str], int] = {}
-        """Calls that write, by kind, method and result, kept by who writes."""
+        """Write requests by kind, method and result, counted by the writer."""
         self.queues: dict[str, Callable[[], Mapping[str, int]]] = {}
         """For each controller, what its queue holds: ready, running, waiting."""
         self.leading: Callable[[], bool] = lambda: False
@@ -34,7 +34,7 @@ class OperatorMetrics(Collector):
         ProcessCollector(registry=self._registry)
 
     def reconciled(self, controller: str, result: str, seconds: float) -> None:
-        """A look ended."""
+        """A reconcile ended."""
         self._results[controller, result] += 1
         self._buckets[controller][bisect_left(_BUCKETS, seconds)] += 1
         self._sums[controller] += seconds
@@ -50,13 +50,13 @@ class OperatorMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Everything, as Prometheus wants it."""
         results = CounterMetricFamily(
-            "vestibule_operator_reconciles", "Looks at keys, by result.", labels=("controller", "result")
+            "vestibule_operator_reconciles", "Reconciles by result.", labels=("controller", "result")
         )
         for labels, count in list(self._results.items()):
             results.add_metric(labels, count)
         yield results
         duration = HistogramMetricFamily(
-            "vestibule_operator_reconcile_seconds", "How long a look took.", labels=("controller",)
+            "vestibule_operator_reconcile_seconds", "Duration of a reconcile.", labels=("controller",)
         )
         for controller, counts in list(self._buckets.items()):
             total, cumulative = 0, []
@@ -68,8 +68,8 @@ class OperatorMetrics(Collector):
         queue = GaugeMetricFamily(
             "vestibule_operator_queue", "Keys that wait, by state.", labels=("controller", "state")
         )
-        for controller, numbers in self.queues.items():
-            for state, number in numbers().items():
+        for controller, workqueue in self.queues.items():
+            for state, number in workqueue().items():
                 queue.add_metric((controller, state), number)
         yield queue
         writes = CounterMetricFamily(
@@ -81,8 +81,8 @@ class OperatorMetrics(Collector):
         held = GaugeMetricFamily(
             "vestibule_operator_condition", "1 when a condition holds.", labels=("kind", "name", "type")
         )
-        for about, told in list(self.conditions.items()):
-            for condition, holds in told.items():
+        for about, conditions in list(self.conditions.items()):
+            for condition, holds in conditions.items():
                 held.add_metric((*about, condition), holds)
         yield held
         yield GaugeMetricFamily(

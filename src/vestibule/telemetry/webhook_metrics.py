@@ -1,5 +1,5 @@
 """Every metric, defined once. The hot path counts in plain numbers; Prometheus' types are made when
-somebody scrapes.
+Prometheus scrapes.
 
 That way a request pays well under a microsecond, and a scrape, which is rare, pays for the names.
 """
@@ -49,12 +49,12 @@ class WebhookMetrics(Collector):
         self._buckets = [0] * (len(_BUCKETS) + 1)
         self._sum = 0.0
         self.lookups: Mapping[tuple[str, str], int] = {}
-        """Live reads by kind and result (found, absent, forbidden, failed), kept by who reads."""
+        """Live reads by kind and result (found, absent, forbidden, failed), counted by the reader."""
         self.settings_failures = 0
         self.gauges: dict[tuple[str, str], Callable[[], float]] = {}
         """Name and help of a gauge, and where its value comes from."""
         self.counters: dict[tuple[str, str], Callable[[], float]] = {}
-        """The same for counts that somebody else keeps."""
+        """The same for counters of other components."""
         self._caches: Callable[[], Mapping[str, float]] = dict
         self._registry = CollectorRegistry()
         self._registry.register(self)
@@ -75,33 +75,33 @@ class WebhookMetrics(Collector):
         """Count one body that was no review."""
         self._bad[status] += 1
 
-    def watch_server(self, numbers: ServerMetrics) -> None:
+    def watch_server(self, statistics: ServerMetrics) -> None:
         """Show what the server counts."""
-        self.gauges["vestibule_connections", "Open connections."] = lambda: numbers.connections
+        self.gauges["vestibule_connections", "Open connections."] = lambda: statistics.connections
         self.gauges["vestibule_inflight_requests", "Requests that wait for a lookup."] = lambda: (
-            numbers.inflight
+            statistics.inflight
         )
-        self.counters["vestibule_connections_accepted", "Connections accepted."] = lambda: numbers.accepted
-        self.gauges["vestibule_buffered_bytes", "Held for half-read requests and unread answers."] = lambda: (
-            numbers.buffered
-        )
+        self.counters["vestibule_connections_accepted", "Connections accepted."] = lambda: statistics.accepted
+        self.gauges[
+            "vestibule_buffered_bytes", "Bytes held for partially read requests and unsent responses."
+        ] = lambda: statistics.buffered
         self.counters["vestibule_connections_refused", "Connections closed before their handshake."] = (
-            lambda: numbers.refused
+            lambda: statistics.refused
         )
         self.counters[
-            "vestibule_connections_evicted", "Idle or slow connections closed to make room for others."
-        ] = lambda: numbers.evicted
+            "vestibule_connections_evicted", "Idle or slow connections closed in favour of others."
+        ] = lambda: statistics.evicted
         self.counters["vestibule_accept_pauses", "Times accepting was paused: no file descriptors."] = (
-            lambda: numbers.paused
+            lambda: statistics.paused
         )
-        self.counters["vestibule_requests_shed", "Requests answered 429."] = lambda: numbers.shed
+        self.counters["vestibule_requests_shed", "Requests answered 429."] = lambda: statistics.shed
         self.counters["vestibule_handshakes_failed", "TLS handshakes that failed."] = lambda: (
-            numbers.handshakes_failed
+            statistics.handshakes_failed
         )
 
-    def watch_caches(self, numbers: Callable[[], Mapping[str, float]]) -> None:
+    def watch_caches(self, statistics: Callable[[], Mapping[str, float]]) -> None:
         """Show what the caches hold: objects, seconds without word from the API server, lists."""
-        self._caches = numbers
+        self._caches = statistics
 
     def collect(self) -> Iterator[Metric]:
         """Everything, as Prometheus wants it."""
@@ -115,11 +115,11 @@ class WebhookMetrics(Collector):
         yield requests
         yield _labelled("vestibule_injections", "Pods that got an identity.", "provider", self._injections)
         yield _labelled(
-            "vestibule_findings", "Warnings and refusals told to users.", "severity", self._findings
+            "vestibule_findings", "Warnings and refusals returned to users.", "severity", self._findings
         )
         yield _labelled("vestibule_bad_requests", "Bodies that were no review.", "code", self._bad)
         duration = HistogramMetricFamily(
-            "vestibule_admission_duration_seconds", "From decoded bytes to encoded answer."
+            "vestibule_admission_duration_seconds", "Seconds from decoded request to encoded response."
         )
         total = 0
         cumulative: list[tuple[str, float]] = []
@@ -151,7 +151,11 @@ class WebhookMetrics(Collector):
         shown = self._caches()
         for metric, stem, about in (
             ("vestibule_cache_cached", "cached", "Objects in the cache."),
-            ("vestibule_cache_lost_seconds", "lost_seconds", "Seconds since the API server was last heard."),
+            (
+                "vestibule_cache_lost_seconds",
+                "lost_seconds",
+                "Seconds since the last response or event from the API server.",
+            ),
             ("vestibule_cache_lists", "lists", "Whole lists read since the start."),
         ):
             family = GaugeMetricFamily(metric, about, labels=("resource",))

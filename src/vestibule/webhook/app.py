@@ -38,11 +38,11 @@ from vestibule.webhook.policy_reload import CurrentPolicy
 logger = logging.getLogger(__name__)
 
 _PATHS = frozenset({"/mutate", "/mutate-v1-pod"})
-"""Where the originals answer; a webhook configuration need not be changed."""
+"""Paths of the upstream webhooks, so that their webhook configurations need no change."""
 _BESIDE_SECONDS = 5
-"""Between two looks at what stands beside the settings; some of it is a call to the API server."""
+"""Seconds between two reads of the policy sources; some need a request to the API server."""
 _LOOK_SECONDS = 1.0
-"""Between two looks at files; a look is a few ``stat`` calls."""
+"""Seconds between two checks of files; a check is a few ``stat`` calls."""
 
 
 class ClusterBackend(Reader, WatchedCache, Writer, ObjectLister, Protocol):
@@ -161,9 +161,9 @@ class WebhookProcess:
         ] = lambda: self._policies.broken
         if self._audit is not None:
             audit = self._audit
-            self._metrics.counters["vestibule_audit_dropped", "Audit lines that found no room."] = lambda: (
-                audit.dropped
-            )
+            self._metrics.counters[
+                "vestibule_audit_dropped", "Audit lines dropped because the buffer was full."
+            ] = lambda: audit.dropped
             self._metrics.counters["vestibule_audit_write_failures", "Writes of audit lines that failed."] = (
                 lambda: audit.failures
             )
@@ -250,7 +250,8 @@ class WebhookProcess:
     async def _leave(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         logger.info("draining")
         self.health.draining = True
-        delay = self._serving.drain_seconds if self.server.addresses else 0.0  # nobody knows of us yet
+        # without addresses it is not yet an endpoint of the Service
+        delay = self._serving.drain_seconds if self.server.addresses else 0.0
         await self.server.drain(delay=delay, grace=self._serving.grace_seconds)
         if self._serving.metrics_addr:
             await self.metrics_server.drain(delay=0, grace=1)

@@ -1,6 +1,6 @@
 """The canned review behind ``/readyz``: ready means that a pod was really mutated, by the very code that
-serves. The pod asks in the words of every vocabulary that is understood. An administrator's policies have no
-say: one that lets nobody in is no fault of the process."""
+serves. The pod requests identities in every enabled dialect. Identity policies do not apply:
+one that refuses every pod is no fault of the process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CWII: Final = {
 
 
 class Canary:
-    """One pod, asked about whenever somebody wants to know whether we are ready."""
+    """One pod that is decided for every readiness probe."""
 
     def __init__(self) -> None:
         self._policy: Policy | None = None
@@ -47,18 +47,18 @@ class Canary:
             self._bare = policy
             if policy.central:
                 self._bare = compile_policy(msgspec.structs.replace(policy.settings, policies=()))
-            self._facts = _facts(_asks(policy.settings))
+            self._facts = _facts(_annotations(policy.settings))
         review = reviews.decode(_REVIEW)
         verdict = pipeline.decide(review.request, self._facts, self._bare or policy, _REVIEW)
-        wanted = _clouds(policy.settings)
-        if set(verdict.providers) != wanted or (wanted and not verdict.patch):
+        expected = _clouds(policy.settings)
+        if set(verdict.providers) != expected or (expected and not verdict.patch):
             got = ",".join(verdict.providers) or "nothing"
-            return f"a canned pod got {got}, want {','.join(sorted(wanted))}"
-        return "" if reviews.encode(review, verdict) else "a canned answer is empty"
+            return f"a canned pod got {got}, want {','.join(sorted(expected))}"
+        return "" if reviews.encode(review, verdict) else "a canned response is empty"
 
 
-def _asks(settings: Settings) -> dict[str, str]:
-    """What the canned account says, in all vocabularies."""
+def _annotations(settings: Settings) -> dict[str, str]:
+    """The annotations of the canned ServiceAccount, in all dialects."""
     eks, wif = (section.annotation_prefix.rstrip("/") for section in (settings.eks, settings.wif))
     return {
         **_CWII,
@@ -76,22 +76,22 @@ def _clouds(settings: Settings) -> set[str]:
     found: set[str] = set()
     if "cwii" in settings.vocabularies:
         found |= {name for name in ("gcp", "aws", "az") if getattr(settings, name).enabled}
-    for vocabulary, cloud in (("azwi", "az"), ("eks", "aws"), ("wif", "gcp"), ("gke", "gcp")):
-        if vocabulary in settings.vocabularies and (vocabulary != "gke" or settings.wif.provider):
+    for dialect, cloud in (("azwi", "az"), ("eks", "aws"), ("wif", "gcp"), ("gke", "gcp")):
+        if dialect in settings.vocabularies and (dialect != "gke" or settings.wif.provider):
             found.add(cloud)
     return found
 
 
-def _facts(asks: dict[str, str]) -> Facts:
-    said = SourceAnnotations(asks)
+def _facts(annotations: dict[str, str]) -> Facts:
+    source = SourceAnnotations(annotations)
     return Facts(
         _NAMESPACE,
         "canary",
         (
             SourceObject("Pod", _NAMESPACE, "canary"),
-            SourceObject("ServiceAccount", _NAMESPACE, "canary", annotations=said),
+            SourceObject("ServiceAccount", _NAMESPACE, "canary", annotations=source),
             SourceObject("Namespace", "", _NAMESPACE),
         ),
-        (NO_ANNOTATIONS, said, NO_ANNOTATIONS),
+        (NO_ANNOTATIONS, source, NO_ANNOTATIONS),
         1,
     )

@@ -28,7 +28,7 @@ from vestibule.kube.ports import Cache, Reader, Writer
 
 
 class Observer(Protocol):
-    """Who is told about every answer; must be quick and must not raise."""
+    """Observers of every response; must be quick and must not raise."""
 
     def verdict(self, review: DecodedReview, verdict: Verdict, seconds: float) -> None:
         """A review was decided."""
@@ -119,7 +119,7 @@ class Handler:
     async def _write(self, review: DecodedReview, verdict: Verdict, policy: Policy, started: float) -> bytes:
         try:
             if self._writer is None:
-                raise errors.Forbidden("this webhook has no right to write ConfigMaps")
+                raise errors.Forbidden("this webhook has no permission to write ConfigMaps")
             for effect in verdict.effects:
                 await self._writer.apply(
                     effect.object, field_manager=effect.field_manager, force=effect.force

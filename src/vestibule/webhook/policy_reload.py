@@ -1,8 +1,9 @@
 """Holds the current policy and swaps it in one assignment, so that a request sees the old one or the
 new, never both.
 
-A pod is more than one request: the API server asks again about what others changed. So what was said about
-sandboxes a moment ago is kept, and pods that were begun with it are finished with it.
+A pod is more than one request: the API server calls again after other webhooks. So the previous sandbox
+policy
+is retained for a moment, and pods that began with it are finished with it.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ long."""
 
 
 class CurrentPolicy:
-    """The policy in force, kept in step with the settings file and what stands beside it."""
+    """The current policy, updated when the settings file or a policy source changes."""
 
     def __init__(
         self,
         watched: WatchedSettings,
-        supplements: PolicySources,
+        sources: PolicySources,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
         self._earlier: list[tuple[float, SandboxPolicy]] = []
         self._watched = watched
-        self._supplements = supplements
+        self._supplements = sources
         self._policy = compile_policy(watched.settings)
         self.failures = 0
         """Settings files that were not taken up."""
@@ -46,7 +47,7 @@ class CurrentPolicy:
 
     @property
     def error(self) -> str:
-        """Why the settings file as it stands is not in force; empty when it is."""
+        """Why the current settings file is not applied; empty if it is."""
         return self._watched.error
 
     @property
@@ -72,7 +73,7 @@ class CurrentPolicy:
             )
 
     async def look(self) -> None:
-        """Look at what stands beside the settings; take up what changed."""
+        """Read the policy sources and apply changes."""
         if await self._supplements.look(self._watched.settings):
             self._compile()
             logger.info("policy taken up")

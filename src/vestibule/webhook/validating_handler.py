@@ -1,7 +1,8 @@
 """The function behind ``/validate``: IdentityPolicies, KataConfigs and OSCWebhookConfigs, refused with all
 that is wrong, and changes to confidential pods where no policy of the API server guards them.
 
-The rules are those of ``vestibule lint``. Other kinds pass: a wide registration must not be able to harm
+The rules are those of ``vestibule lint``. Other kinds pass: a wide webhook configuration must not be able to
+harm
 them.
 """
 
@@ -24,15 +25,15 @@ def answer(request: HttpRequest) -> HttpResponse:
     """Answer one review."""
     try:
         review = _decode(request.body)
-        asked = review["request"]
-        uid, obj = asked["uid"], asked.get("object")
+        admission_request = review["request"]
+        uid, obj = admission_request["uid"], admission_request.get("object")
         version = review["apiVersion"]
     except (msgspec.MsgspecError, KeyError, TypeError):
         return HttpResponse(400, b"want an AdmissionReview", "text/plain")
     response: dict[str, Any] = {"uid": uid, "allowed": True}
     text = ""
     if isinstance(obj, dict) and obj.get("kind") == "Pod":
-        text = _changed(obj, asked.get("oldObject"))
+        text = _changed(obj, admission_request.get("oldObject"))
     elif isinstance(obj, dict) and not _is_deleted(obj):
         text = _refusal(obj)
     if text:

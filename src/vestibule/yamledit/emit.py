@@ -17,9 +17,9 @@ class YamlStyle(NamedTuple):
     """How the file around indents."""
 
     step: int = 2
-    """Columns by which a mapping stands inside a mapping."""
+    """Indentation of a mapping in a mapping."""
     offset: int = 0
-    """Columns by which the dashes of a list stand inside the mapping around it."""
+    """Indentation of the dashes of a list in a mapping."""
 
 
 _SAFE: Final = re.compile(r"[A-Za-z/_](?:[\w./@+~%-]|:(?=[\w/:]))*", re.ASCII)
@@ -61,7 +61,7 @@ def flow(value: Any) -> str:
 
 
 def _name_first(mapping: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Entries in their order, but a name comes first, as everybody writes it."""
+    """Entries in their order, but ``name`` first, as is usual."""
     return sorted(mapping.items(), key=lambda entry: entry[0] != "name")
 
 

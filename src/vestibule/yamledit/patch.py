@@ -1,9 +1,10 @@
 """One JSON patch ``add`` as an edit of YAML text: lines are put in, all else stays as it is, byte for byte.
 
-A round trip through a comment-keeping library moves comments that follow the place of insertion and evens out
+Loading and dumping with a comment-preserving library moves comments that follow the place of insertion and
+evens out
 mixed indentation; text that is not touched cannot suffer either. New entries go behind the last content of
 their list or mapping, before the comments that follow. Raises UnsupportedEdit for the few shapes that have no
-such place (a list in a list on one line); the caller then writes the document anew.
+such place (a list in a list on one line); the caller then rewrites the document.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def _remove(text: str, root: YamlNode, path: Sequence[str]) -> str:
     key, old = next((key, child) for key, child in node.pairs() if key.text == path[-1])
     line = text.rfind("\n", 0, key.start.at) + 1
     if text[line : key.start.at].strip():
-        raise UnsupportedEdit("the key stands on the line of something else")
+        raise UnsupportedEdit("the key shares its line with another element")
     end = text.find("\n", _content_end(text, old))
     return _replaced(text, _before_comments(text, line), len(text) if end < 0 else end + 1, "")
 
@@ -91,7 +92,7 @@ def _step(node: YamlNode, token: str) -> str | int:
 
 
 def _put(text: str, node: YamlNode, step: str | int, value: Any, style: YamlStyle) -> str:
-    """Set what stands at a key or an index, whether something stands there or not."""
+    """Set the value at a key or an index, existing or not."""
     old = node.child(step)
     if old is None:
         if node.kind != "mapping":
@@ -138,7 +139,7 @@ def _insert(text: str, node: YamlNode, index: int, value: Any, style: YamlStyle)
         return _into_flow(text, node, index, emit.flow(value))
     lines = emit.item(value, style)
     dash = node.start.at
-    if text[dash] != "-":  # an anchor or a tag stands before the list
+    if text[dash] != "-":  # an anchor or a tag precedes the list
         dash = text.rindex("-", 0, node.children[0].start.at)
     line = text.rfind("\n", 0, dash) + 1
     column = dash - line
@@ -174,7 +175,7 @@ def _content_end(text: str, node: YamlNode) -> int:
 
 
 def _before_comments(text: str, line: int) -> int:
-    """The start of the comments that stand right above the line."""
+    """The start of the comments directly above the line."""
     while line > 0:
         above = text.rfind("\n", 0, line - 1) + 1
         if not text[above:line].lstrip().startswith("#"):
@@ -190,7 +191,7 @@ def _lines_before(text: str, line: int, lines: list[str], column: int) -> str:
 
 
 def _lines_after(text: str, at: int, lines: list[str], column: int) -> str:
-    """Put lines below the line on which ``at`` stands."""
+    """Insert lines below the line of ``at``."""
     end = text.find("\n", at)
     put = f"{' ' * column}{_joined(text, lines, column)}"
     if end < 0:

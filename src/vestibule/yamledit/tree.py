@@ -1,4 +1,4 @@
-"""One YAML document as a tree of nodes that know where they stand in the text; no values here.
+"""One YAML document as a tree of nodes with their positions in the text; no values here.
 
 PyYAML (its C parser where there is one) delivers events, the tree is made here, because users' files need
 what its composer lacks: bounds on depth and on the size of aliases *while* reading, and the places of
@@ -31,7 +31,7 @@ class TextPosition(NamedTuple):
 
 
 class TextOrigin(NamedTuple):
-    """Where the text of a document stands: in which file, from which line (counted from 1) on."""
+    """The position of a document: its file and its first line (counted from 1)."""
 
     file: str = ""
     line: int = 1
@@ -79,7 +79,7 @@ class YamlNode:
         self.flow = False
         """Whether a collection is written in braces or brackets."""
         self.children: list[YamlNode] = []
-        """Items of a sequence; keys and values of a mapping in turn; what an alias stands for."""
+        """Items of a sequence; keys and values of a mapping in turn; the target of an alias."""
         self.size = 1
         """Nodes in here, with aliases written out."""
         self.height = 0
@@ -90,7 +90,7 @@ class YamlNode:
         return zip(self.children[::2], self.children[1::2], strict=True)
 
     def child(self, step: str | int) -> YamlNode | None:
-        """The value at a key, or the item at an index, as it stands here: merged-in keys are not seen."""
+        """The value at a key, or the item at an index, without merged-in keys."""
         if self.kind == "mapping":
             return next((value for key, value in self.pairs() if key.text == step), None)
         if self.kind == "sequence" and isinstance(step, int) and step < len(self.children):

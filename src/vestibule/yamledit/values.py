@@ -21,57 +21,57 @@ def value(root: YamlNode, origin: TextOrigin) -> Any:
     """
     problems: list[InputProblem] = []
 
-    def told(node: YamlNode, text: str) -> None:
+    def report(node: YamlNode, text: str) -> None:
         problems.append(origin.problem(node.start.line, text))
 
-    plain = _plain(root, told)
+    plain = _plain(root, report)
     if problems:
         raise InvalidInput(*dict.fromkeys(problems))
     return plain
 
 
-_Tell = Callable[[YamlNode, str], None]
+_Report = Callable[[YamlNode, str], None]
 _STRING_TAGS: Final = ("!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp")
 _CORE_TAGS: Final = tuple(
     f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "map", "seq")
 )
 
 
-def _plain(node: YamlNode, tell: _Tell) -> Any:
+def _plain(node: YamlNode, report: _Report) -> Any:
     if node.kind == "alias":
-        return _plain(node.children[0], tell)
+        return _plain(node.children[0], report)
     if node.tag and node.tag not in _STRING_TAGS and node.tag not in _CORE_TAGS:
-        tell(node, f"has the tag {node.tag!r}, want plain YAML")
+        report(node, f"has the tag {node.tag!r}, want plain YAML")
         return None
     if node.kind == "scalar":
         return node.text if node.tag in _STRING_TAGS else scalar(node.text, node.style)
     if node.kind == "sequence":
-        return [_plain(item, tell) for item in node.children]
-    return _mapping(node, tell)
+        return [_plain(item, report) for item in node.children]
+    return _mapping(node, report)
 
 
-def _mapping(node: YamlNode, tell: _Tell) -> dict[str, Any]:
+def _mapping(node: YamlNode, report: _Report) -> dict[str, Any]:
     own: dict[str, Any] = {}
     merged: dict[str, Any] = {}
     for key, child in node.pairs():
         if key.kind != "scalar":
-            tell(key, "has a key that is no string, want a string")
+            report(key, "has a key that is no string, want a string")
         elif key.text == "<<" and not key.style:
-            merged = {**_merged(child, tell), **merged}
+            merged = {**_merged(child, report), **merged}
         elif key.text in own:
-            tell(key, f"key {key.text!r} stands twice in one mapping, want it once")
+            report(key, f"key {key.text!r} is twice in one mapping, want it once")
         else:
-            own[key.text] = _plain(child, tell)
-    return {**own, **{name: kept for name, kept in merged.items() if name not in own}}
+            own[key.text] = _plain(child, report)
+    return {**own, **{name: entry for name, entry in merged.items() if name not in own}}
 
 
-def _merged(node: YamlNode, tell: _Tell) -> dict[str, Any]:
+def _merged(node: YamlNode, report: _Report) -> dict[str, Any]:
     """What ``<<`` brings in; of several mappings the first one counts."""
-    found = _plain(node, tell)
+    found = _plain(node, report)
     result: dict[str, Any] = {}
     for mapping in reversed(found if isinstance(found, list) else [found]):
         if not isinstance(mapping, dict):
-            tell(node, "merges ('<<') something that is no mapping, want a mapping")
+            report(node, "merges ('<<') something that is no mapping, want a mapping")
         else:
             result = {**result, **mapping}
     return result

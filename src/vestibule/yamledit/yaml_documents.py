@@ -44,7 +44,7 @@ class YamlDocument(NamedTuple):
     """The syntax tree; None for JSON and for a document without content."""
 
     def place(self, *path: str | int) -> str:
-        """``file:line`` of what stands at this path, or of what is nearest above it."""
+        """``file:line`` of the node at this path, or of its nearest existing ancestor."""
         node = self.root
         line = node.start.line if node else 0
         for step in path:
@@ -185,7 +185,7 @@ def _json(file: str, text: str) -> Iterator[YamlDocument | InputProblem]:
             )
             return
         except (ValueError, RecursionError) as error:
-            yield InputProblem(f"{file}:{line}", "", f"is not JSON that we take: {error}")
+            yield InputProblem(f"{file}:{line}", "", f"is not valid JSON:  {error}")
             return
         if _deep(plain):
             wrong = f"is nested deeper than {tree.MAX_DEPTH} levels, want fewer"

@@ -1,4 +1,4 @@
-"""``vestibule ccoctl azure|aws|gcp …``: command lines of the original as they are; failures end with 1."""
+"""``vestibule ccoctl azure|aws|gcp …``: the command lines of ccoctl; failures exit with 1."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""``vestibule webhook --as NAME``: the command line of the program that we stand in for, taken as it is.
+"""``vestibule webhook --as NAME``: the unchanged command line of an upstream webhook.
 
 A deployment that starts another webhook changes its image and nothing else: what follows ``--as NAME`` is
 read as that program reads it, with Go's rules for flags, and its environment variables count. Of our own
-flags those may stand among them that it does not have itself.
+flags, vestibule's own are accepted unless the upstream webhook has one of that name.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class CompatCommand(click.Command):
         return super().parse_args(ctx, [*ours, "--as", program])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """With ``--as NAME`` that program's flags and those of ours that may stand among them."""
+        """With ``--as NAME`` the upstream webhook's flags and those of vestibule."""
         if ctx.obj is None:
             super().format_options(ctx, formatter)
             return
         flags: tuple[goflags.GoFlag, ...] = ctx.obj
-        with formatter.section("Flags of the program that we stand in for"):
+        with formatter.section("Flags of the upstream webhook"):
             formatter.write_dl([(f"--{flag.name}", flag.about) for flag in flags])
         shown = (_OURS | _OUR_SWITCHES | {"--as", "--help"}) - {f"--{flag.name}" for flag in flags}
         records = [one.get_help_record(ctx) for one in self.get_params(ctx) if shown & set(one.opts)]
@@ -100,7 +100,7 @@ def _program(args: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def _split(args: Sequence[str], known: Collection[str]) -> tuple[list[str], list[str]]:
-    """Our own flags, and those of the original, which has these."""
+    """The flags of vestibule and those of cwii."""
     ours: list[str] = []
     theirs: list[str] = []
     rest = list(args)

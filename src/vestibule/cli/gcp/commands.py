@@ -128,8 +128,8 @@ def everything(**given: Any) -> None:
 def delete(**given: Any) -> None:
     """Delete what vestibule created, and nothing else. Keys and files stay.
 
-    CredentialsRequests are needed only where the output directory has no inventory: they tell the accounts
-    that the original made.
+    CredentialsRequests are needed only where the output directory has no inventory: they name the service
+    accounts that ccoctl created.
     """
     from vestibule.provision import inventory
     from vestibule.provision.gcp import commands
@@ -137,7 +137,7 @@ def delete(**given: Any) -> None:
 
     known = (given["output_dir"] / inventory.FILE).exists()
     flags.require(given, "--name", "--project", *([] if known else ["--credentials-requests-dir"]))
-    # those of the tech preview as well: what was made for them should go
+    # those of the tech preview too: their resources should be deleted
     found = run.requests({**given, "tech_preview": True}, "gcp") if given["requests_dir"] else None
     unwanted = DeleteInputs(
         given["name"],

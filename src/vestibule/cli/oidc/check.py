@@ -57,7 +57,7 @@ def check(
     """Compare what is published with what a cluster signs, and verify a token."""
     cluster = kubeconfig is not None or context is not None
     if not cluster and not issuer and token_file is None:
-        raise click.UsageError("nothing to look at: give --kubeconfig, --context, --issuer or --token")
+        raise click.UsageError("nothing to check: give --kubeconfig, --context, --issuer or --token")
     if service_account is not None and not cluster:
         raise click.UsageError("--service-account needs a cluster: give --kubeconfig or --context")
     tls = inputs.trusting(ca_bundle)

@@ -97,11 +97,11 @@ def discovery(
     publisher.refuse(issuer, None)
     body = documents.configuration(issuer, shape, algorithms)
     if output == "json":
-        told = {
+        report = {
             "issuer": issuer,
             "jwksUri": documents.keys_address(issuer, shape),
             "algorithms": algorithms,
             "names": [documents.DISCOVERY_NAME, shape.keys_name],
         }
-        body = printer.json_text(told).encode()
+        body = printer.json_text(report).encode()
     sources.write(output_file, body, _PUBLIC_MODE)

@@ -41,16 +41,16 @@ def create_key_pair(output_dir: Path, bits: str, output: str) -> None:
     except ModuleNotFoundError as error:
         raise errors.MissingExtra("oidc create-key-pair", "pki") from error
 
-    made = keypair.create(output_dir, bits=int(bits))
+    created = keypair.create(output_dir, bits=int(bits))
     if output == "json":
-        told = {
-            "private": str(made.private),
-            "public": str(made.public),
-            "kid": made.key.kid,
-            "bits": made.key.bits,
+        report = {
+            "private": str(created.private),
+            "public": str(created.public),
+            "kid": created.key.kid,
+            "bits": created.key.bits,
         }
-        click.echo(printer.json_text(told), nl=False)
+        click.echo(printer.json_text(report), nl=False)
         return
-    click.echo(f"private key {made.private}: give it to the API server alone")
-    click.echo(f"public key  {made.public}: publish it")
-    click.echo(f"kid         {made.key.kid}")
+    click.echo(f"private key {created.private}: give it to the API server alone")
+    click.echo(f"public key  {created.public}: publish it")
+    click.echo(f"kid         {created.key.kid}")

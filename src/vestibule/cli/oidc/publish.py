@@ -103,7 +103,7 @@ def _tags(given: tuple[str, ...]) -> dict[str, str]:
 
 def _show(planned: PublicationPlan, output: str, *, verified: bool, dry_run: bool) -> None:
     if output == "json":
-        told = {
+        report = {
             "where": planned.where,
             "issuer": planned.issuer,
             "keys": planned.kids,
@@ -116,7 +116,7 @@ def _show(planned: PublicationPlan, output: str, *, verified: bool, dry_run: boo
             "verified": verified,
             "dryRun": dry_run,
         }
-        click.echo(printer.json_text(told), nl=False)
+        click.echo(printer.json_text(report), nl=False)
         return
     words = {"create": "would be created", "update": "would be changed", "keep": "would stay"}
     if not dry_run:
@@ -131,5 +131,5 @@ def _show(planned: PublicationPlan, output: str, *, verified: bool, dry_run: boo
         click.echo(f"seen at {planned.issuer}")
     elif not dry_run:
         click.echo(
-            f"not looked at from outside; check later with: vestibule oidc check --issuer {planned.issuer}"
+            f"not checked from outside; check later with: vestibule oidc check --issuer {planned.issuer}"
         )

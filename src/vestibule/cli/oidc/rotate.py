@@ -36,7 +36,7 @@ A key that the cluster signs with is never retired.
 Exit codes: 0 it went on or waits, 1 something failed, 2 the input is wrong.
 """
 _LOOK_EVERY = 15.0
-"""Seconds between two looks with --wait."""
+"""Seconds between two polls with --wait."""
 
 
 class _Duration(click.ParamType[float]):
@@ -194,7 +194,7 @@ def _outlook(setup: RotationSetup, output: str) -> None:
 def _show(progress: RotationProgress, setup: RotationSetup, output: str) -> None:
     state, following = progress.state, progress.next
     if output == "json":
-        told = {
+        report = {
             "stage": progress.stage,
             "new": state.new,
             "old": state.old,
@@ -208,7 +208,7 @@ def _show(progress: RotationProgress, setup: RotationSetup, output: str) -> None
             "switched": _when(state.switched) if state.switched else None,
             "retired": _when(state.retired) if state.retired else None,
         }
-        click.echo(printer.json_text(told), nl=False)
+        click.echo(printer.json_text(report), nl=False)
         return
     for text in progress.did:
         click.echo(f"done: {text}")

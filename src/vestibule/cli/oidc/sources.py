@@ -1,4 +1,4 @@
-"""Options of the ``oidc`` commands, and what they stand for: keys, a place, an issuer."""
+"""Options of the ``oidc`` commands and their values: keys, a place, an issuer."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def opened(text: str) -> ObjectStore:
     """The place of ``--to``."""
     from vestibule.clouds.objectstore import destinations
 
-    for name in ("azure", "google", "botocore"):  # what fails is told by us, in one sentence
+    for name in ("azure", "google", "botocore"):  # vestibule reports failures itself, in one sentence
         logging.getLogger(name).addHandler(logging.NullHandler())
     return destinations.opened(destinations.parse(text), os.environ)
 

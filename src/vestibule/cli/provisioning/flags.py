@@ -217,7 +217,8 @@ FLAGS: Final = (
     ProvisionFlag(
         "--remove-foreign-roles",
         _AZURE,
-        "Delete every other role assignment of these identities in the subscription, whoever created it.",
+        "Delete every other role assignment of these identities in the subscription, also those that "
+        "vestibule did not create.",
         _SWITCH,
         "prune",
     ),

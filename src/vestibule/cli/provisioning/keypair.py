@@ -14,13 +14,13 @@ from vestibule.cli.provisioning import flags, plan_format
 def key_pair(output_dir: Path, output: str) -> None:
     """Create the key pair that signs ServiceAccount tokens: 4096-bit RSA, file mode 0600 from the start.
 
-    A private key that exists is kept; its public half and the installer's copy are written if they are
+    An existing private key is not changed; its public half and the installer's copy are written if they are
     missing.
     """
     from vestibule.provision.outputs import Output
 
     files = Output(output_dir)
-    made = files.key_pair()
-    if not made and output != "json":
-        click.echo("the private key exists: kept", err=True)
+    created = files.key_pair()
+    if not created and output != "json":
+        click.echo("the private key exists: not changed", err=True)
     plan_format.result(output, files=files.written)

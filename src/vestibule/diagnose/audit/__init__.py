@@ -1,1 +1,1 @@
-"""Pods that should have been served and were not: what was found, told and mended, as values. No I/O."""
+"""Audit of running pods: the pod scan, its summary, and the eviction of pods without their identity."""

@@ -1,7 +1,7 @@
-"""Mending a pod by letting its controller make it anew: who may be evicted, and what became of it. Pure.
+"""Repairing a pod by eviction, so that its controller recreates it: which pods, and with what result. Pure.
 
-Only pods that a controller makes anew, one of a workload at a time, and only while the replacements are as
-they should be: a webhook that is still broken would make evictions a loop that helps nobody.
+Only pods with a controller, one of a workload at a time, and only while the replacements get their identity:
+with a webhook that is still broken, evictions would repeat without effect.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from vestibule.checks import running_pods
 from vestibule.checks.pod_report import Cause, PodEntry
 
 Object = Mapping[str, Any]
-MAKERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
-"""Controllers that make a pod anew and lose nothing by it."""
+CONTROLLERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
+"""Controllers that recreate a pod without loss."""
 _CAUSES: Final[frozenset[Cause]] = frozenset({"BeforeRegistration", "WebhookAway", "Unknown"})
-"""Being made anew helps, and nobody has changed their mind since."""
+"""Causes that a recreated pod does not have."""
 PATIENCE: Final = 300.0
-"""Seconds in which a replacement should be there; a workload may have been scaled down meanwhile."""
+"""Seconds in which a replacement should be ready; a workload may have been scaled down meanwhile."""
 
 
 class EvictedPod(NamedTuple):
@@ -37,29 +37,33 @@ Became = Literal["waiting", "replaced", "missed", "gone"]
 def eligible(entry: PodEntry, *, jobs: bool = False) -> str:
     """Why a pod is not evicted; empty when it may be."""
     if not entry.missed:
-        return "it has what it had asked for, or would not be served"
+        return "it has the identity that it requested, or would not get one"
     if entry.cause not in _CAUSES:
-        return f"the webhook was not missing then: {entry.reason}"
-    if entry.maker is None:
-        return "nothing makes it anew"
-    if entry.maker.kind == "Job":
+        return f"the webhook was available then: {entry.reason}"
+    if entry.controller is None:
+        return "no controller recreates it"
+    if entry.controller.kind == "Job":
         return "" if jobs else "it belongs to a Job"
-    return "" if entry.maker.kind in MAKERS else f"a {entry.maker.kind} makes it, which we do not know"
+    return (
+        ""
+        if entry.controller.kind in CONTROLLERS
+        else f"a {entry.controller.kind} controls it, which is not a known controller"
+    )
 
 
-def is_complete(maker: Object, made: Sequence[Object]) -> bool:
-    """Whether a workload has all its pods and none is on its way out: one may go."""
-    if any(one["metadata"].get("deletionTimestamp") for one in made):
+def is_complete(controller: Object, pods: Sequence[Object]) -> bool:
+    """Whether a workload has all its pods and none is terminating, so that one may be evicted."""
+    if any(one["metadata"].get("deletionTimestamp") for one in pods):
         return False
-    wanted = (maker.get("spec") or {}).get("replicas")
-    alive = sum(running_pods.alive(one) for one in made)
-    return alive >= int(wanted) if isinstance(wanted, int) else True
+    replicas = (controller.get("spec") or {}).get("replicas")
+    alive = sum(running_pods.alive(one) for one in pods)
+    return alive >= int(replicas) if isinstance(replicas, int) else True
 
 
-def became(evicted: EvictedPod, made: Sequence[Object], missed: Collection[str], now: float) -> Became:
-    """What became of an eviction. ``made`` are the workload's pods now, ``missed`` the uids of those that
-    again lack what they ask for."""
-    fresh = [one for one in made if one["metadata"]["uid"] not in evicted.known and running_pods.alive(one)]
+def became(evicted: EvictedPod, pods: Sequence[Object], missed: Collection[str], now: float) -> Became:
+    """The result of an eviction. ``pods`` are the workload's pods now, ``missed`` the uids of those that
+    lack their identity again."""
+    fresh = [one for one in pods if one["metadata"]["uid"] not in evicted.known and running_pods.alive(one)]
     if any(one["metadata"]["uid"] in missed for one in fresh):
         return "missed"
     settled = [one for one in fresh if running_pods.ready(one) or not evicted.entry.ready]

@@ -1,4 +1,4 @@
-"""Evicts pods that missed the webhook, so that their controllers make them anew; a step at a time.
+"""Evicts pods that missed the webhook, so that their controllers recreate them; step by step.
 
 Through the Eviction API, so that disruption budgets count. One pod of a workload at a time, at most so many a
 minute, and no more at all once a replacement lacks the same again.
@@ -23,13 +23,13 @@ Object = dict[str, Any]
 Send = Callable[[ApiRequest, str], Awaitable[ApiResponse]]
 """Sends a call that writes; the text says what it does."""
 Judge = Callable[[Sequence[Object]], Awaitable[frozenset[str]]]
-"""Uids of the pods that lack what they ask for."""
+"""Uids of the pods that lack the requested identity."""
 _LATER: Final = 30.0
-"""Seconds after which a workload that could spare no pod is asked again."""
-_LOOK: Final = 1.0
-"""Seconds between two looks for a replacement."""
-_ASKED: Final = 8
-"""Workloads that are looked at in one step."""
+"""Seconds after which an eviction is tried again for a workload that could not spare a pod."""
+_POLL: Final = 1.0
+"""Seconds between two checks for a replacement."""
+_TRIED_PER_STEP: Final = 8
+"""Workloads that are tried in one step."""
 Result = Literal["evicted", "would-evict", "blocked", "gone", "replaced", "missed", "failed"]
 
 
@@ -42,7 +42,7 @@ class EvictionOutcome(NamedTuple):
 
 
 class Evictions:
-    """Goes on from step to step; keeps nothing that a crash could not lose."""
+    """Evicts step by step; holds no state that must survive a restart."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class Evictions:
         self._evicted: dict[str, EvictedPod] = {}
         self._not_before: dict[str, float] = {}
         self._dry: set[str] = set()
-        """Pods that were asked about in a dry run: they are still there, and once is enough."""
+        """Pods of a dry run: they still exist, and one dry run is enough."""
         self._next = 0.0
         self.halted = ""
         """Why nothing is evicted any more; empty while all is well."""
 
     def offer(self, entries: Iterable[PodEntry], *, jobs: bool = False) -> None:
-        """What could be mended now, in place of what was offered before."""
+        """Replace the list of candidates."""
         found = [one for one in entries if not eviction_rules.eligible(one, jobs=jobs)]
         self._dry &= {one.uid for one in found}
         self._waiting = [one for one in found if one.uid not in self._dry]
@@ -88,62 +88,62 @@ class Evictions:
         """Seconds until the next step can do something."""
         now = self._clock()
         if self._evicted:
-            return _LOOK
+            return _POLL
         due = (max(self._next, self._not_before.get(_uid(one), 0.0)) for one in self._waiting)
-        return max(_LOOK / 10, min(due, default=now + _LATER) - now)
+        return max(_POLL / 10, min(due, default=now + _LATER) - now)
 
     async def step(self) -> list[EvictionOutcome]:
-        """Check what became of evicted pods, then evict one more pod if it is time."""
+        """Check the results of earlier evictions, then evict one more pod if it is time."""
         now = self._clock()
-        told: list[EvictionOutcome] = []
+        outcomes: list[EvictionOutcome] = []
         for uid, evicted in list(self._evicted.items()):
             outcome = await self._became(evicted, now)
             if outcome is not None:
                 del self._evicted[uid]
-                told.append(outcome)
+                outcomes.append(outcome)
                 if outcome.result == "missed":
                     self.halted = outcome.text
                     self._waiting.clear()
         if self.halted or now < self._next:
-            return told
-        asked = 0
+            return outcomes
+        tried = 0
         for entry in list(self._waiting):
             uid = _uid(entry)
             if uid in self._evicted or self._not_before.get(uid, 0.0) > now:
                 continue
-            asked += 1
+            tried += 1
             outcome = await self._evict(entry, now)
             if outcome is not None:
-                told.append(outcome)
-            if asked == _ASKED or self._clock() < self._next:
+                outcomes.append(outcome)
+            if tried == _TRIED_PER_STEP or self._clock() < self._next:
                 break
-        return told
+        return outcomes
 
     async def _became(self, evicted: EvictedPod, now: float) -> EvictionOutcome | None:
         entry = evicted.entry
-        _, made = await self._workload(entry)
-        fresh = [one for one in made if one["metadata"]["uid"] not in evicted.known]
+        _, pods = await self._workload(entry)
+        fresh = [one for one in pods if one["metadata"]["uid"] not in evicted.known]
         missed = await self._judge(fresh) if fresh else frozenset()
-        became = eviction_rules.became(evicted, made, missed, now)
+        became = eviction_rules.became(evicted, pods, missed, now)
         if became == "waiting":
             return None
         if became == "missed":
             names = ", ".join(one["metadata"]["name"] for one in fresh if one["metadata"]["uid"] in missed)
-            about = f"Pod {entry.namespace}/{names}, made in place of {entry.name}"
+            about = f"Pod {entry.namespace}/{names}, created in place of {entry.name}"
             return EvictionOutcome(
-                entry, "missed", f"{about}, lacks the same again: the webhook does not serve it"
+                entry, "missed", f"{about}, lacks the same identity again: the webhook does not mutate it"
             )
         return EvictionOutcome(entry, "replaced" if became == "replaced" else "gone")
 
     async def _evict(self, entry: PodEntry, now: float) -> EvictionOutcome | None:
         """One pod; None when its workload cannot spare it now."""
-        maker, made = await self._workload(entry)
-        uids = frozenset(one["metadata"]["uid"] for one in made)
-        if maker is None or entry.uid not in uids:
+        controller, pods = await self._workload(entry)
+        uids = frozenset(one["metadata"]["uid"] for one in pods)
+        if controller is None or entry.uid not in uids:
             self._waiting.remove(entry)
             return EvictionOutcome(entry, "gone")
-        if not eviction_rules.is_complete(maker, made):
-            self._not_before[_uid(entry)] = now + _LOOK
+        if not eviction_rules.is_complete(controller, pods):
+            self._not_before[_uid(entry)] = now + _POLL
             return None
         call = api_requests.evict(gvk.POD, entry.namespace, entry.name, uid=entry.uid, dry_run=self._dry_run)
         what = f"evicting Pod {entry.namespace}/{entry.name}"
@@ -167,25 +167,25 @@ class Evictions:
         return EvictionOutcome(entry, "evicted")
 
     async def _workload(self, entry: PodEntry) -> tuple[Object | None, list[Object]]:
-        """What makes the pod anew, and all pods that it made; None when it is gone or another."""
-        reference = _maker(entry)
+        """The pod's controller and all its pods; None if it was deleted or replaced."""
+        reference = _controller(entry)
         kind = gvk.BY_KIND[reference.kind]
-        maker = await lister.one(self._client, kind, entry.namespace, reference.name)
-        if maker is None or maker["metadata"]["uid"] != reference.uid:
+        controller = await lister.one(self._client, kind, entry.namespace, reference.name)
+        if controller is None or controller["metadata"]["uid"] != reference.uid:
             return None, []
-        chosen = ((maker.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
+        chosen = ((controller.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
         selector = ",".join(f"{key}={value}" for key, value in sorted(chosen.items()))
         found = await lister.every(self._client, gvk.POD, entry.namespace, selector=selector)
-        return maker, [
+        return controller, [
             one for one in found if (running_pods.controller(one) or {}).get("uid") == reference.uid
         ]
 
 
-def _maker(entry: PodEntry) -> PodController:
-    if entry.maker is None:
-        raise ValueError("only pods that are made anew come here")
-    return entry.maker
+def _controller(entry: PodEntry) -> PodController:
+    if entry.controller is None:
+        raise ValueError("the pod has no controller")
+    return entry.controller
 
 
 def _uid(entry: PodEntry) -> str:
-    return _maker(entry).uid
+    return _controller(entry).uid

@@ -1,8 +1,8 @@
-"""Goes through the pods of a cluster, page by page, and decides each as the webhook would today.
+"""Scans the pods of a cluster, page by page, and decides each as the webhook would today.
 
 Namespaces are listed once; accounts and owners are read when a pod names them. Pods come by namespace, so
-what stands around those of one is let go with it, and a large cluster is never held at once. Several pods are
-decided at a time, so that reads overlap; nobody is asked for more than a few at once.
+the cached objects of a namespace are dropped with it, and a large cluster is never held in memory. A bounded
+number of pods is decided concurrently, so that reads overlap.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from vestibule.kube.client import Client
 
 AT_ONCE: Final = 16
 _MOST_UNREAD: Final = 100
-"""Pods that could not be decided, and are written out."""
+"""Maximum number of undecided pods in a report."""
 Object = dict[str, Any]
-Tell = Callable[[str], None]
-"""Shows how far the work is."""
+Progress = Callable[[str], None]
+"""Reports progress."""
 
 
 async def _written(known: CachingReader, pod: Object) -> Mapping[str, Any] | None:
-    """The spec as the pod's author wrote it, from what makes the pod; None when it cannot be had."""
+    """The spec as the pod's author wrote it, from the pod's owner; None if unknown."""
     reference = running_pods.controller(pod)
     if reference is None:
         return running_pods.template(None, pod)
@@ -53,15 +53,15 @@ def _silent(text: str) -> None:
 
 
 class PodScan:
-    """One run. ``found`` gets every pod that is not as it should be; without it they are kept."""
+    """One scan. ``found`` is called for every pod that has drifted; without it they are collected."""
 
     def __init__(
         self,
         client: Client,
         policy: Policy,
-        registration: WebhookEntry | None,
+        webhook: WebhookEntry | None,
         now: datetime.datetime,
-        tell: Tell = _silent,
+        progress: Progress = _silent,
         *,
         sandboxes: Sequence[WebhookEntry] = (),
         outages: Sequence[Outage] = (),
@@ -69,11 +69,11 @@ class PodScan:
     ) -> None:
         self._client = client
         self._policy = policy
-        self._registration = registration
-        self._beside = sandboxes
+        self._webhook = webhook
+        self._sandbox_webhooks = sandboxes
         self._outages = outages
         self._now = now
-        self._tell = tell
+        self._progress = progress
         self._known = CachingReader(client)
         self._gate = asyncio.Semaphore(AT_ONCE)
         self._seen = self._served = 0
@@ -91,13 +91,13 @@ class PodScan:
             await self.over(fresh)
             if page:
                 self._known.keep_only(page[-1]["metadata"]["namespace"])
-            self._tell(f"{len(done)} pods looked at")
+            self._progress(f"{len(done)} pods scanned")
         self.entries.sort(key=lambda one: (one.namespace, one.name))
         return PodCounts(self._seen, self._served, tuple(self._unread))
 
     @property
     def remembered(self) -> int:
-        """Objects around pods that are held now."""
+        """Number of cached owners, ServiceAccounts and namespaces."""
         return len(self._known)
 
     async def over(self, some: Iterable[Object]) -> None:
@@ -128,14 +128,12 @@ class PodScan:
         verdict = identity_stage.run(request.object, read, policy)
         self._served += bool(prepared.bundle.parts or prepared.missing)
         operations = json.loads(verdict.patch) if verdict.patch else []
-        found = list(running_pods.differences(pod, verdict, operations, prepared, policy.settings))
+        found = list(running_pods.drift(pod, verdict, operations, prepared, policy.settings))
         if any(one.state == "stale" for one in found):
             written = await _written(self._known, pod)
-            found = list(
-                running_pods.differences(pod, verdict, operations, prepared, policy.settings, written)
-            )
+            found = list(running_pods.drift(pod, verdict, operations, prepared, policy.settings, written))
         for one in found:
-            self._note(pod, read, one, self._registration)
+            self._note(pod, read, one, self._webhook)
         for one in self._sandbox(pod):
             self._note(pod, read, one, self._sent_by(pod))
 
@@ -143,28 +141,28 @@ class PodScan:
         kata_policy = self._policy.sandbox
         if kata_policy is not None:
             namespace = pod["metadata"]["namespace"]
-            yield from sandboxes.differences(
+            yield from sandboxes.drift(
                 running_pods.as_created(pod), namespace, self._labels(namespace), kata_policy
             )
 
     def _sent_by(self, pod: Object) -> WebhookEntry | None:
-        """The entry for sandboxes that selects the pod, or else any; without one the general entry serves."""
+        """The entry for sandboxes that selects the pod, or else any; without one the general entry."""
         meta = pod["metadata"]
         labels, around = meta.get("labels") or {}, self._labels(meta["namespace"])
-        chosen = (one for one in self._beside if not one.selects(labels, around))
-        return next(chosen, self._beside[0] if self._beside else self._registration)
+        chosen = (one for one in self._sandbox_webhooks if not one.selects(labels, around))
+        return next(chosen, self._sandbox_webhooks[0] if self._sandbox_webhooks else self._webhook)
 
-    def _note(self, pod: Object, read: Facts, one: PodDrift, registration: WebhookEntry | None) -> None:
+    def _note(self, pod: Object, read: Facts, one: PodDrift, webhook: WebhookEntry | None) -> None:
         owner = pod_report.owner(pod, read.levels)
         labels = self._labels(pod["metadata"]["namespace"])
-        self._found(pod_report.entry(pod, one, owner, registration, labels, self._now, self._outages))
+        self._found(pod_report.entry(pod, one, owner, webhook, labels, self._now, self._outages))
 
     def _labels(self, namespace: str) -> Mapping[str, str]:
         return self._known.labels.get(namespace, {annotation_keys.NAMESPACE_NAME_LABEL: namespace})
 
 
 def _review(pod: Object) -> bytes:
-    """The review that the API server would have sent."""
+    """The AdmissionReview that the API server would have sent."""
     request = {
         "uid": "census",
         "kind": {"group": "", "version": "v1", "kind": "Pod"},

@@ -1,6 +1,6 @@
-"""Pods that should have been served and were not, listed one by one; and evicted, where that is wanted.
+"""Lists the pods that lack the requested identity, and evicts them on request.
 
-The same census as the operator's auditor takes, with the settings of the webhook that is in the cluster.
+The same pod scan as in the operator, with the settings of the webhook in the cluster.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vestibule.checks.webhook_configuration import find as found_in
 from vestibule.diagnose.audit.evictions import EvictionOutcome, Evictions
 from vestibule.diagnose.audit.pod_scan import PodScan
 from vestibule.diagnose.doctor import installed, webhook_configuration
-from vestibule.diagnose.doctor.options import Tell
+from vestibule.diagnose.doctor.options import Progress
 from vestibule.injection.policy import Policy
 from vestibule.kube import client as clients
 from vestibule.kube import lister
@@ -34,7 +34,7 @@ Object = dict[str, Any]
 
 
 class AuditOptions(NamedTuple):
-    """What is asked."""
+    """The options of the command."""
 
     access: ClusterAccess
     namespace: str = ""
@@ -45,44 +45,43 @@ class AuditOptions(NamedTuple):
 
 
 class AuditReport(NamedTuple):
-    """What was found."""
+    """The result of one audit."""
 
     about: str
-    """The registration, as people say it."""
+    """Kind and name of the webhook configuration."""
     tally: PodCounts
     entries: tuple[PodEntry, ...]
     notes: tuple[str, ...]
-    """What may make it incomplete."""
+    """Why the report may be incomplete."""
     standard: AuditBaseline
 
 
 class AuditBaseline(NamedTuple):
-    """What pods are held against."""
+    """What pods are compared with."""
 
     policy: Policy
-    registration: WebhookEntry | None
+    webhook: WebhookEntry | None
     sandboxes: tuple[WebhookEntry, ...]
     outages: tuple[Outage, ...]
 
-    def census(self, client: Client, now: datetime.datetime, tell: Tell = lambda _: None) -> PodScan:
-        """A census by it."""
+    def scan(self, client: Client, now: datetime.datetime, progress: Progress = lambda _: None) -> PodScan:
         return PodScan(
             client,
             self.policy,
-            self.registration,
+            self.webhook,
             now,
-            tell,
+            progress,
             sandboxes=self.sandboxes,
             outages=self.outages,
         )
 
 
-def look(question: AuditOptions, over: Mapping[str, Any], tell: Tell) -> AuditReport:
-    """Go through the pods. Raises Forbidden, Unavailable, InvalidSettings."""
-    return asyncio.run(_look(question, over, tell))
+def audit(question: AuditOptions, over: Mapping[str, Any], progress: Progress) -> AuditReport:
+    """Scan the pods. Raises Forbidden, Unavailable, InvalidSettings."""
+    return asyncio.run(_audit(question, over, progress))
 
 
-async def _look(question: AuditOptions, over: Mapping[str, Any], tell: Tell) -> AuditReport:
+async def _audit(question: AuditOptions, over: Mapping[str, Any], progress: Progress) -> AuditReport:
     client = Client(question.access)
     try:
         usual = question.settings or schema.parse(over, "settings")
@@ -95,20 +94,20 @@ async def _look(question: AuditOptions, over: Mapping[str, Any], tell: Tell) -> 
             settings = given.settings
             if given.check.status != "ok":
                 notes.append(f"{given.check.about}: {given.check.found}")
-        policy, told = await installed.policy(client, settings, sandboxes=True)
-        notes += [f"{one.about}: {one.found}" for one in told]
-        beside = tuple(found_in(seen.configurations, "", sandbox_webhooks.name(settings)))
-        standard = AuditBaseline(policy, first, beside, await _outages(client, first))
-        census = standard.census(client, datetime.datetime.now(datetime.UTC), tell)
-        tally = await census.take(question.namespace)
-        about = first.about if first else "no registration"
-        return AuditReport(about, tally, tuple(census.entries), (*notes, *tally.unread), standard)
+        policy, checks = await installed.policy(client, settings, sandboxes=True)
+        notes += [f"{one.about}: {one.found}" for one in checks]
+        sandbox_webhooks_found = tuple(found_in(seen.configurations, "", sandbox_webhooks.name(settings)))
+        standard = AuditBaseline(policy, first, sandbox_webhooks_found, await _outages(client, first))
+        pod_scan = standard.scan(client, datetime.datetime.now(datetime.UTC), progress)
+        tally = await pod_scan.take(question.namespace)
+        about = first.about if first else "no webhook configuration"
+        return AuditReport(about, tally, tuple(pod_scan.entries), (*notes, *tally.unread), standard)
     finally:
         await client.close()
 
 
 async def _outages(client: Client, first: WebhookEntry | None) -> tuple[Outage, ...]:
-    """When the webhook was away, where an operator wrote it down."""
+    """The outages of the webhook that the operator recorded."""
     if first is None:
         return ()
     try:
@@ -119,7 +118,7 @@ async def _outages(client: Client, first: WebhookEntry | None) -> tuple[Outage, 
 
 
 class EvictionOptions(NamedTuple):
-    """How pods are mended."""
+    """How pods are evicted."""
 
     per_minute: int = 30
     jobs: bool = False
@@ -130,18 +129,18 @@ def fix(
     question: AuditOptions,
     report: AuditReport,
     wish: EvictionOptions,
-    tell: Callable[[EvictionOutcome], None],
+    report_outcome: Callable[[EvictionOutcome], None],
 ) -> str:
-    """Evict what can be made anew, one after the other; why it ended early, or nothing. What cannot go now
-    because of a budget is left. Raises Forbidden, Unavailable."""
-    return asyncio.run(_fix(question, report, wish, tell))
+    """Evict the eligible pods one after the other; returns why it ended early, or nothing. Pods that a
+    disruption budget protects stay. Raises Forbidden, Unavailable."""
+    return asyncio.run(_fix(question, report, wish, report_outcome))
 
 
 async def _fix(
     question: AuditOptions,
     report: AuditReport,
     wish: EvictionOptions,
-    tell: Callable[[EvictionOutcome], None],
+    report_outcome: Callable[[EvictionOutcome], None],
 ) -> str:
     client = Client(question.access)
 
@@ -152,16 +151,16 @@ async def _fix(
         return answer
 
     async def judge(some: Sequence[Object]) -> frozenset[str]:
-        census = report.standard.census(client, datetime.datetime.now(datetime.UTC))
-        await census.over(some)
-        return frozenset(one.uid for one in census.entries if one.missed)
+        pod_scan = report.standard.scan(client, datetime.datetime.now(datetime.UTC))
+        await pod_scan.over(some)
+        return frozenset(one.uid for one in pod_scan.entries if one.missed)
 
     clock = asyncio.get_running_loop().time
     evictions = Evictions(client, send, judge, per_minute=wish.per_minute, clock=clock, dry_run=wish.dry_run)
     evictions.offer(report.entries, jobs=wish.jobs)
     try:
         async for outcome in _steps(evictions):
-            tell(outcome)
+            report_outcome(outcome)
             if outcome.result in ("blocked", "failed"):
                 evictions.pass_over(outcome.entry)
         return evictions.halted

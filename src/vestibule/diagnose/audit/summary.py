@@ -1,7 +1,7 @@
-"""What one audit found, added up: counts, the workloads that are hit, and pods that could be mended.
+"""The summary of one audit: counts, affected workloads, and pods that can be repaired.
 
-However many pods there are, what is kept is bounded: counts by state and cause, the first workloads and the
-first pods. What is cut off is counted.
+Its size is bounded for any number of pods: counts by state and cause, the first workloads and the first
+pods. The rest is counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHOWN: Final = 5
 
 
 class AffectedWorkload(NamedTuple):
-    """A workload with pods that lack what they ask for."""
+    """A workload with pods that lack the requested identity."""
 
     entry: PodEntry
     """The first of them."""
@@ -29,7 +29,7 @@ class AffectedWorkload(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As people say it."""
+        """Kind, namespace and name."""
         one = self.entry
         kind, _, name = one.owner.partition(" ")
         return f"{kind} {one.namespace}/{name}" if kind else f"Pod {one.namespace}/{one.name}"
@@ -39,7 +39,7 @@ class AffectedWorkload(NamedTuple):
 
 
 class AuditSummary:
-    """Adds up; ``add`` is called for everything that a census finds."""
+    """``add`` is called for every drifted pod of a scan."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[State, Cause]] = Counter()
@@ -48,9 +48,8 @@ class AuditSummary:
         self.missed = self.stale = 0
 
     def add(self, entry: PodEntry) -> None:
-        """One thing that is not as it should be."""
-        self.counts[entry.difference.state, entry.cause] += 1
-        self.stale += entry.difference.state == "stale"
+        self.counts[entry.drift.state, entry.cause] += 1
+        self.stale += entry.drift.state == "stale"
         if not entry.missed:
             return
         self.missed += 1
@@ -64,14 +63,17 @@ class AuditSummary:
             self.candidates.append(entry)
 
     def condition(self, tally: PodCounts) -> Condition:
-        """What the status says: whether every pod that asks has what it asks for."""
+        """Whether every pod has the identity that it requests."""
         undecided = f"{len(tally.unread)} pods could not be decided" if tally.unread else ""
         if not self.missed:
             return yes(SERVED, "AsExpected", undecided)
         pods = f"{self.missed} pod{'s' * (self.missed != 1)} of {_many(len(self.hits))}"
         shown = [str(hit) for _, hit in sorted(self.hits.items())[:_SHOWN]]
         more = f" and {len(self.hits) - _SHOWN} more" if len(self.hits) > _SHOWN else ""
-        text = f"{pods} lack what they ask for: {', '.join(shown)}{more}; vestibule audit lists them and why"
+        text = (
+            f"{pods} lack the requested identity: {', '.join(shown)}{more}; vestibule audit lists "
+            "them and why"
+        )
         return no(SERVED, "PodsMissed", "; ".join(filter(None, (text, undecided))))
 
 

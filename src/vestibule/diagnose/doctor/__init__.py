@@ -1,2 +1,2 @@
-"""The doctor: reads a cluster, an issuer and tokens, and tells what keeps pods from their identity. Never
+"""The doctor: reads a cluster, an issuer and tokens, and reports why pods lack their identity. Never
 writes."""

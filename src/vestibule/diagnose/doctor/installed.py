@@ -1,4 +1,4 @@
-"""The settings that the webhook in the cluster runs with, and what stands beside them."""
+"""The settings and policy sources that the webhook in the cluster runs with."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _GIVE = "give the webhook's own with --settings FILE"
 
 
 class InstalledSettings(NamedTuple):
-    """The settings in force, and what is to be said about them."""
+    """The effective settings and the check about them."""
 
     settings: Settings
     check: Check
 
 
 async def settings(client: Client, found: WebhookEntry | None, over: Mapping[str, Any]) -> InstalledSettings:
-    """What the Deployment behind the registration runs with, with ``over`` laid over it: its settings file,
-    or its flags where it stands in for another program."""
+    """The settings of the Deployment behind the webhook configuration, overridden by ``over``: its settings
+    file, or its flags where it replaces an upstream webhook."""
     usual = schema.parse(over, "settings")
     target = found.hook.get("clientConfig", {}).get("service") if found else None
     name = str(target["name"]) if target else (found.configuration if found else usual.install.name)
@@ -47,17 +47,17 @@ async def settings(client: Client, found: WebhookEntry | None, over: Mapping[str
         deployment = await _behind(client, namespace, name)
         place, data = await _read(client, namespace, name, deployment)
     except (errors.Forbidden, errors.Unavailable) as error:
-        why = f"not read ({error}); the usual ones are taken"
+        why = f"not read ({error}); defaults are used"
         return InstalledSettings(usual, check.skipped(_ID, f"Deployment {namespace}/{name}", why, _GIVE))
     if data is None:
-        why = f"there is no {place}; the usual settings are taken"
+        why = f"there is no {place}; defaults are used"
         return InstalledSettings(usual, check.skipped(_ID, place, why, _GIVE))
     try:
         parsed = schema.parse(cwii_flags.merged(data, over), place)
     except errors.InvalidSettings as error:
         text = "; ".join(map(str, error.problems))
-        return InstalledSettings(usual, check.fail(_ID, place, text, "good settings", "mend them"))
-    shown = f"mode {parsed.mode}, vocabularies {', '.join(parsed.vocabularies)}"
+        return InstalledSettings(usual, check.fail(_ID, place, text, "valid settings", "fix them"))
+    shown = f"mode {parsed.mode}, dialects {', '.join(parsed.vocabularies)}"
     return InstalledSettings(parsed, check.ok(_ID, place, shown))
 
 
@@ -72,14 +72,14 @@ async def _behind(client: Client, namespace: str, name: str) -> Mapping[str, Any
 async def _read(
     client: Client, namespace: str, name: str, deployment: Mapping[str, Any] | None
 ) -> tuple[str, Any]:
-    """Where the settings stand, and their data; None when they are not there."""
+    """The place of the settings and their data; None if there are none."""
     pod = (((deployment or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
     program = installation.answering(deployment) if deployment else None
     maps: dict[str, Mapping[str, str]] = {}
-    for wanted in dict.fromkeys((*container.config_map_names(pod), f"{name}-settings")):
-        stored = await lister.one(client, gvk.CONFIG_MAP, namespace, wanted)
+    for config_map in dict.fromkeys((*container.config_map_names(pod), f"{name}-settings")):
+        stored = await lister.one(client, gvk.CONFIG_MAP, namespace, config_map)
         if stored is not None:
-            maps[wanted] = stored.get("data") or {}
+            maps[config_map] = stored.get("data") or {}
     if deployment is not None and program is not None:
         started = container.started(program, maps.get)
         data = flags.stand_in(started.arguments, started.environment)
@@ -94,7 +94,7 @@ async def _read(
     try:
         return place, None if text is None else json.loads(text)
     except ValueError as error:
-        raise errors.Unavailable(f"{place}: {SETTINGS_FILE} is no JSON: {error}") from error
+        raise errors.Unavailable(f"{place}: {SETTINGS_FILE} is not JSON: {error}") from error
 
 
 def _is_settings(volume: Mapping[str, Any]) -> bool:
@@ -102,27 +102,25 @@ def _is_settings(volume: Mapping[str, Any]) -> bool:
 
 
 async def policy(client: Client, chosen: Settings, *, sandboxes: bool = False) -> tuple[Policy, list[Check]]:
-    """The policy that the webhook has, with mappings, associations and IdentityPolicies as they are now, and
-    where it is asked for with what is said about sandboxes."""
-    supplements = PolicySources(LiveCluster(client))
-    await supplements.look(chosen)
-    settings = supplements.applied(chosen)
-    kata_policy = supplements.kata_policy(settings) if sandboxes else None
-    made = compile_policy(settings, supplements.objects, kata_policy)
+    """The webhook's policy with the current mappings, associations and IdentityPolicies, and on request the
+    sandbox policy."""
+    sources = PolicySources(LiveCluster(client))
+    await sources.look(chosen)
+    settings = sources.applied(chosen)
+    kata_policy = sources.kata_policy(settings) if sandboxes else None
+    compiled = compile_policy(settings, sources.objects, kata_policy)
     checks = [
         check.warn(
             "webhook.supplements",
             place,
             text,
-            "something that can be used",
-            "mend it, or allow it to be read",
+            "a readable and valid source",
+            "fix it, or permit the webhook to read it",
         )
-        for place, text in supplements.problems.items()
+        for place, text in sources.problems.items()
     ]
     checks += [
-        check.warn(
-            "webhook.supplements", problem.place, f"{problem.field}: {problem.text}", "a policy that counts"
-        )
-        for problem in made.broken
+        check.warn("webhook.supplements", problem.place, f"{problem.field}: {problem.text}", "a valid policy")
+        for problem in compiled.broken
     ]
-    return made, checks
+    return compiled, checks

@@ -24,8 +24,8 @@ class IssuerDocumentsRead(NamedTuple):
     checks: list[Check]
 
 
-async def read_issuer(question: DoctorOptions, said: str) -> IssuerDocumentsRead:
-    """Look at both sides; ``said`` is what a token names as its issuer."""
+async def read_issuer(question: DoctorOptions, token_issuer: str) -> IssuerDocumentsRead:
+    """Look at both sides; ``token_issuer`` is what a token names as its issuer."""
     checks: list[Check] = []
     own = IssuerView()
     if question.access is not None:
@@ -36,9 +36,9 @@ async def read_issuer(question: DoctorOptions, said: str) -> IssuerDocumentsRead
         own = issuers.cluster(found, listed)
         checks += own.checks
         checks.append(clocks.skew("clock.cluster", found))
-    issuer = question.issuer or (own.document.issuer if own.document else "") or said
+    issuer = question.issuer or (own.document.issuer if own.document else "") or token_issuer
     if not issuer:
-        checks.append(check.skipped("issuer.address", "issuer", "nobody names one", "give --issuer"))
+        checks.append(check.skipped("issuer.address", "issuer", "no issuer is known", "give --issuer"))
         return IssuerDocumentsRead("", own, IssuerView(), checks)
     checks.append(issuers.address(issuer))
     if discovery.flaw(issuer) or discovery.inside(issuer):
@@ -63,5 +63,5 @@ async def _keys(question: DoctorOptions, found: HttpDocument) -> HttpDocument | 
 
 
 async def _public(question: DoctorOptions, url: str) -> HttpDocument:
-    """A document as a cloud reads it: as nobody."""
+    """A document as a cloud reads it: anonymously."""
     return await fetch.get(url, question.tls, proxies=True)

@@ -10,7 +10,7 @@ from vestibule.api.annotation_keys import Provider
 from vestibule.api.settings.schema import Settings
 from vestibule.kube.access import ClusterAccess
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 """Shows how far the work is."""
 
 
@@ -30,7 +30,7 @@ class ServiceAccountName(NamedTuple):
 
 
 class GivenToken(NamedTuple):
-    """A token that somebody gave us; its text is never shown."""
+    """A token from the command line; its text is never shown."""
 
     place: str
     text: str
@@ -48,7 +48,7 @@ class DoctorOptions(NamedTuple):
     issuer: str = ""
     """As the cloud knows it; empty: what the cluster or the token says."""
     tls: ssl.SSLContext | None = None
-    """Whom to trust for the issuer; None: the authorities of this machine."""
+    """CAs to trust for the issuer; None: the system CAs."""
     account: ServiceAccountName | None = None
     clouds: tuple[Provider, ...] = ()
     audience: str = ""

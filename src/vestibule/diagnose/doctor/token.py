@@ -1,5 +1,5 @@
-"""Tokens: the one we were given, and fresh ones that the API server makes for a ServiceAccount. None is ever
-shown, logged or kept."""
+"""Tokens: the given one, and fresh ones that the API server issues for a ServiceAccount. None is ever shown,
+logged or stored."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from vestibule.kube.client import Client
 from vestibule.oidc import tokens
 from vestibule.oidc.tokens import ServiceAccountToken
 
-NOBODY: Final = "vestibule.dev/doctor"
-"""Audience of a token that is only looked at: nobody takes it."""
+INSPECTION_AUDIENCE: Final = "vestibule.dev/doctor"
+"""Audience of a token that is only inspected: no service accepts it."""
 
 
 class InspectedToken(NamedTuple):
-    """A token, and which clouds it should please."""
+    """A token and the clouds that it is for."""
 
     about: str
     token: ServiceAccountToken
@@ -40,7 +40,7 @@ def given(question: DoctorOptions) -> tuple[InspectedToken | None, list[Check]]:
     try:
         token = tokens.parse(question.token.text)
     except tokens.MalformedToken as error:
-        advice = "take the content of the mounted token file, or of kubectl create token"
+        advice = "use the content of the mounted token file, or the output of kubectl create token"
         return None, [check.fail("token.form", about, str(error), "a signed token", advice)]
     chosen = question.clouds or clouds.addressed(token)
     subject = question.subject or (question.account.subject if question.account else "")
@@ -51,16 +51,16 @@ def given(question: DoctorOptions) -> tuple[InspectedToken | None, list[Check]]:
 async def minted(
     question: DoctorOptions, client: Client, settings: Settings
 ) -> AsyncIterator[InspectedToken | Check]:
-    """Fresh tokens of the account, one for each cloud; a Check where there is none to be had."""
+    """Fresh tokens of the account, one for each cloud; a Check where none can be issued."""
     account = question.account
     if account is None:
         advice = "give --service-account NAMESPACE/NAME"
         yield check.skipped("token.mint", "a fresh token", "no ServiceAccount is chosen", advice)
         return
-    wanted: list[tuple[Provider | None, str]] = [(None, question.audience or NOBODY)]
+    requested: list[tuple[Provider | None, str]] = [(None, question.audience or INSPECTION_AUDIENCE)]
     if question.clouds:
-        wanted = [(cloud, question.audience or _audience(cloud, settings)) for cloud in question.clouds]
-    for cloud, audience in wanted:
+        requested = [(cloud, question.audience or _audience(cloud, settings)) for cloud in question.clouds]
+    for cloud, audience in requested:
         about = f"{account}, a fresh token" + (f" for {clouds.NAMES[cloud]}" if cloud else "")
         if not audience:
             yield check.skipped("token.mint", about, "no audience is known", "give --audience")
@@ -111,16 +111,22 @@ def judged(held: InspectedToken, seen: IssuerDocumentsRead, now: float) -> Itera
     yield claims.times(about, token, now)
     for cloud in held.clouds:
         yield from clouds.judge(about, token, cloud, held.audience)
-    if not held.clouds and token.audiences != (NOBODY,):
-        yield _audience_of_nobody(held)
+    if not held.clouds and token.audiences != (INSPECTION_AUDIENCE,):
+        yield _unknown_audience(held)
 
 
-def _audience_of_nobody(held: InspectedToken) -> Check:
-    said = ", ".join(held.token.audiences) or "missing"
+def _unknown_audience(held: InspectedToken) -> Check:
+    audiences = ", ".join(held.token.audiences) or "missing"
     if held.audience:
         if held.audience in held.token.audiences:
-            return check.ok("token.audience", held.about, f"aud is {said}")
-        return check.fail("token.audience", held.about, f"aud is {said}", f"{held.audience!r}, byte for byte")
-    want = "; ".join(f"{wants.audience} for {clouds.NAMES[cloud]}" for cloud, wants in clouds.WANTS.items())
-    advice = "no cloud takes this audience by itself; give --audience where the cloud was told another"
-    return check.fail("token.audience", held.about, f"aud is {said}", want, advice)
+            return check.ok("token.audience", held.about, f"aud is {audiences}")
+        return check.fail(
+            "token.audience", held.about, f"aud is {audiences}", f"{held.audience!r}, byte for byte"
+        )
+    want = "; ".join(
+        f"{required.audience} for {clouds.NAMES[cloud]}" for cloud, required in clouds.REQUIREMENTS.items()
+    )
+    advice = (
+        "no cloud accepts this audience by default; give --audience if the cloud is configured with another"
+    )
+    return check.fail("token.audience", held.about, f"aud is {audiences}", want, advice)

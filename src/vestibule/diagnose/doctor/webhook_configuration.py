@@ -1,4 +1,4 @@
-"""Reads how the API server calls us: configurations, Service, addresses, the certificate that is shown."""
+"""Reads how the API server calls the webhook: configurations, Service, addresses, serving certificate."""
 
 from __future__ import annotations
 
@@ -41,30 +41,39 @@ class InstalledWebhooks(NamedTuple):
     readable: bool = True
 
 
-async def find(client: Client, name: str, wanted: str) -> InstalledWebhooks:
-    """Our registrations; what may not be read is told."""
+async def find(client: Client, name: str, configuration: str) -> InstalledWebhooks:
+    """The webhook configurations for vestibule; unreadable ones are reported as a check."""
     try:
         configurations = tuple(await lister.every(client, CONFIGURATION))
     except (errors.Forbidden, errors.Unavailable) as error:
         advice = "allow list of mutatingwebhookconfigurations"
-        told = check.skipped("webhook.registration", "MutatingWebhookConfigurations", str(error), advice)
-        return InstalledWebhooks(checks=(told,), readable=False)
-    return InstalledWebhooks(configurations, tuple(webhook_configuration.find(configurations, name, wanted)))
+        unreadable = check.skipped(
+            "webhook.registration", "MutatingWebhookConfigurations", str(error), advice
+        )
+        return InstalledWebhooks(checks=(unreadable,), readable=False)
+    return InstalledWebhooks(
+        configurations, tuple(webhook_configuration.find(configurations, name, configuration))
+    )
 
 
 async def read_webhooks(
-    client: Client, seen: InstalledWebhooks, name: str, namespace: str, wanted: str, now: datetime.datetime
+    client: Client,
+    seen: InstalledWebhooks,
+    name: str,
+    namespace: str,
+    configuration: str,
+    now: datetime.datetime,
 ) -> list[Check]:
     """Everything about them."""
     if not seen.readable:
         return list(seen.checks)
     if not seen.found:
-        return [webhook_configuration.missing(name, seen.configurations, wanted)]
+        return [webhook_configuration.missing(name, seen.configurations, configuration)]
     checks: list[Check] = []
     for one in seen.found:
         service = one.hook.get("clientConfig", {}).get("service") or {}
         checks += webhook_configuration.judge(one, str(service.get("namespace") or namespace))
-        checks += [told async for told in _called(client, one, now)]
+        checks += [result async for result in _called(client, one, now)]
     checks += webhook_configuration.others(seen.configurations, seen.found[0].configuration)
     return checks
 
@@ -75,12 +84,14 @@ async def _called(client: Client, one: WebhookEntry, now: datetime.datetime) -> 
     if target.get("url"):
         parts = urlsplit(target["url"])
         host, port = parts.hostname or "", parts.port or 443
-        yield webhook_configuration.service(one, None, f"the registration names the address {target['url']}")
-        seen = await tls_handshake.inspect_server(host, port, host, bundle.authorities)
+        yield webhook_configuration.service(
+            one, None, f"the webhook configuration names the address {target['url']}"
+        )
+        seen = await tls_handshake.inspect_server(host, port, host, bundle.cas)
         served = ServedCertificate(f"{host}:{port}", seen.leaf, seen.error) if seen.leaf else None
-        why = f"nobody answers at {host}:{port} from here: {seen.error}"
-        for told in served_certificate.judge(one, bundle, served, (host,), now, why):
-            yield told
+        why = f"no response from {host}:{port}: {seen.error}"
+        for result in served_certificate.judge(one, bundle, served, (host,), now, why):
+            yield result
         return
     service = target.get("service") or {}
     name, namespace = str(service.get("name")), str(service.get("namespace"))
@@ -90,19 +101,19 @@ async def _called(client: Client, one: WebhookEntry, now: datetime.datetime) -> 
     host = f"{name}.{namespace}.svc"
     called = [(host, port), *addresses[:_CALLED]]
     served, why = await _certificate(client, name, namespace, called, bundle)
-    for told in served_certificate.judge(one, bundle, served, (host,), now, why):
-        yield told
+    for result in served_certificate.judge(one, bundle, served, (host,), now, why):
+        yield result
 
 
 async def _service(
     client: Client, name: str, namespace: str, port: int
 ) -> tuple[WebhookService | None, list[tuple[str, int]], str]:
-    """The Service, the addresses behind it, and what kept us from looking."""
-    whole = f"{namespace}/{name}"
+    """The Service, its addresses, and why they could not be read."""
+    full_name = f"{namespace}/{name}"
     try:
         found = await lister.one(client, _SERVICE, namespace, name)
         if found is None:
-            return WebhookService(whole, exists=False, ready=0), [], ""
+            return WebhookService(full_name, exists=False, ready=0), [], ""
         slices = await lister.every(client, _SLICE, namespace, selector=f"kubernetes.io/service-name={name}")
     except (errors.Forbidden, errors.Unavailable) as error:
         return None, [], str(error)
@@ -121,7 +132,7 @@ async def _service(
                     unready.add(address)
     hosts = {address for address, _ in ready}
     return (
-        WebhookService(whole, exists=True, ready=len(hosts), unready=len(unready - hosts)),
+        WebhookService(full_name, exists=True, ready=len(hosts), unready=len(unready - hosts)),
         sorted(ready),
         "",
     )
@@ -134,12 +145,12 @@ async def _certificate(
     addresses: list[tuple[str, int]],
     bundle: served_certificate.CaBundle,
 ) -> tuple[ServedCertificate | None, str]:
-    """What is shown by the Service's name (the first address) or by an address behind it, or what the Secret
-    holds."""
+    """The serving certificate at the Service's name (the first address) or at an endpoint, or the one in the
+    Secret."""
     failures = []
     host = addresses[0][0]
     for where, number in addresses:
-        seen = await tls_handshake.inspect_server(where, number, host, bundle.authorities)
+        seen = await tls_handshake.inspect_server(where, number, host, bundle.cas)
         if seen.leaf:
             return ServedCertificate(f"{where}:{number}", seen.leaf, seen.error), ""
         failures.append(f"{where}:{number}: {seen.error}")
@@ -147,11 +158,11 @@ async def _certificate(
     try:
         found = await lister.one(client, _SECRET, namespace, secret)
     except (errors.Forbidden, errors.Unavailable) as error:
-        return None, f"nobody answers from here ({failures[0]}), and {error}"
+        return None, f"no response from here ({failures[0]}), and {error}"
     leaf = served_certificate.text((found or {}).get("data"), "tls.crt")
     if not leaf:
         return (
             None,
-            f"nobody answers from here ({failures[0]}), and Secret {namespace}/{secret} holds no tls.crt",
+            f"no response from here ({failures[0]}), and Secret {namespace}/{secret} holds no tls.crt",
         )
     return ServedCertificate(f"Secret {namespace}/{secret}", leaf, handshake=False), ""

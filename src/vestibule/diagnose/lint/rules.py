@@ -1,8 +1,7 @@
-"""What can be wrong with one object of a manifest, whatever stands around it.
+"""Rules for a single object of a manifest.
 
-What depends on several objects (a value that does not fit, an identity that cannot be served) is the
-decision's own business and is taken from it; here are the mistakes that no decision ever sees, because they
-stand where nobody looks.
+Problems that depend on several objects (an invalid value, an identity that cannot be injected) come from the
+webhook's decision. The rules here find keys in places that the decision does not read.
 """
 
 from __future__ import annotations
@@ -30,16 +29,18 @@ class LintRule(NamedTuple):
 
 DECISION_REFUSES: Final = LintRule("V001", "refused", "The webhook would refuse the pod.")
 DECISION_WARNS: Final = LintRule("V002", "told", "The webhook would warn about the pod.")
-MISSING: Final = LintRule("V003", "incomplete", "An identity is asked for and cannot be served.")
+MISSING: Final = LintRule("V003", "incomplete", "An identity is requested and cannot be injected.")
 NO_ACCOUNT: Final = LintRule(
-    "V004", "no-service-account", "The pod's ServiceAccount stands in none of the files."
+    "V004", "no-service-account", "The pod's ServiceAccount is in none of the files."
 )
-WRONG_OBJECT: Final = LintRule("V101", "wrong-object", "A key stands on an object on which nobody reads it.")
-WRONG_LABEL: Final = LintRule("V102", "label-not-on-the-pod", "A label of the pod's stands on its workload.")
-LABEL: Final = LintRule("V103", "label-for-annotation", "A label stands where an annotation is meant.")
-NEAR_MISS: Final = LintRule("V104", "near-miss", "A key that almost is one of ours.")
-POLICY: Final = LintRule("V105", "broken-policy", "An IdentityPolicy that cannot be understood.")
-SANDBOX: Final = LintRule("V106", "broken-sandbox", "A KataConfig or OSCWebhookConfig with a mistake.")
+WRONG_OBJECT: Final = LintRule("V101", "wrong-object", "The annotation is ignored on this kind.")
+WRONG_LABEL: Final = LintRule(
+    "V102", "label-not-on-the-pod", "A label that belongs on the pod is on its workload."
+)
+LABEL: Final = LintRule("V103", "label-for-annotation", "A label is used instead of an annotation.")
+NEAR_MISS: Final = LintRule("V104", "near-miss", "An unknown key that resembles a known one.")
+POLICY: Final = LintRule("V105", "broken-policy", "An invalid IdentityPolicy.")
+SANDBOX: Final = LintRule("V106", "broken-sandbox", "An invalid KataConfig or OSCWebhookConfig.")
 RULES: Final = (
     DECISION_REFUSES, DECISION_WARNS, MISSING, NO_ACCOUNT, WRONG_OBJECT, WRONG_LABEL, LABEL, NEAR_MISS,
     POLICY, SANDBOX,
@@ -62,7 +63,7 @@ READ: Final = frozenset(
         "CronJob",
     }
 )  # fmt: skip
-"""Kinds whose annotations count; on all others they mean nothing."""
+"""Kinds whose annotations are read."""
 _PREFIXES: Final = {
     "cwii": annotation_keys.CWII_PREFIX,
     "azwi": annotation_keys.AZWI_PREFIX,
@@ -71,7 +72,7 @@ _PREFIXES: Final = {
     "gke": annotation_keys.GKE_PREFIX,
 }
 _USE: Final = f"{annotation_keys.AZWI_PREFIX}use"
-_TELLING: Final = {
+_IDENTITY_KEYS: Final = {
     annotation_keys.AZWI_PREFIX: (
         "client-id",
         "tenant-id",
@@ -82,11 +83,11 @@ _TELLING: Final = {
     annotation_keys.WIF_PREFIX: ("workload-identity-provider", "service-account-email", "injection-mode"),
     annotation_keys.GKE_PREFIX: ("gcp-service-account",),
 }
-"""Names that say an identity was meant; the clouds use their prefixes for other things too."""
+"""Keys that request an identity; the clouds use their prefixes for other purposes too."""
 
 
 def flaws(obj: Mapping[str, Any], template: Path | None) -> Iterator[RuleViolation]:
-    """Every mistake in an object; ``template`` is where its pod stands, if it brings one."""
+    """Every problem of an object; ``template`` is the path of its pod template, if it has one."""
     kind = str(obj.get("kind", ""))
     if kind == identitypolicy.KIND:
         yield from _policy(obj)
@@ -111,13 +112,13 @@ def _annotations(kind: str, annotations: Mapping[str, Any], path: Path) -> Itera
     for key in annotations:
         prefix = next((prefix for prefix in _PREFIXES.values() if str(key).startswith(prefix)), "")
         name = str(key).removeprefix(prefix)
-        meant = prefix == annotation_keys.CWII_PREFIX or name in _TELLING.get(prefix, ())
+        meant = prefix == annotation_keys.CWII_PREFIX or name in _IDENTITY_KEYS.get(prefix, ())
         if prefix and meant and kind not in READ:
             yield RuleViolation(
                 WRONG_OBJECT,
                 "error",
                 (*path, key),
-                f"{key} stands on a {kind}, where nobody reads it",
+                f"{key} is ignored on a {kind}",
                 "put it on the ServiceAccount, the pod template, the workload or the Namespace",
             )
         elif kind in READ and not meant and prefix != annotation_keys.CWII_PREFIX:
@@ -127,17 +128,17 @@ def _annotations(kind: str, annotations: Mapping[str, Any], path: Path) -> Itera
                     NEAR_MISS,
                     "warning",
                     (*path, key),
-                    f"{key} is no key that we know",
+                    f"{key} is not a known key",
                     f"did you mean {close}?",
                 )
 
 
 def _close(key: str) -> str:
-    """The key of another vocabulary that was probably meant; those of our own are told by the decision."""
+    """The key of another dialect that was probably meant; the decision reports those of cwii."""
     domain, slash, name = key.partition("/")
     if not slash:
         return ""
-    for prefix, names in _TELLING.items():
+    for prefix, names in _IDENTITY_KEYS.items():
         known = prefix.rstrip("/")
         if difflib.SequenceMatcher(None, domain.lower(), known).ratio() < 0.85:
             continue
@@ -158,7 +159,7 @@ def _labels(
                     WRONG_LABEL,
                     "error",
                     (*path, key),
-                    f"{key} stands on the {kind}, and only the pod's own label counts",
+                    f"{key} is on the {kind}, but only the pod's own label is read",
                     f"move it to metadata.labels in {where}",
                 )
             if labels[key] != "true":
@@ -166,15 +167,15 @@ def _labels(
                     WRONG_LABEL, "warning", (*path, key), f"{key} is {labels[key]!r}", 'want "true", as text'
                 )
             continue
-        prefix = next((prefix for prefix in _TELLING if str(key).startswith(prefix)), "")
-        if str(key).startswith(annotation_keys.CWII_PREFIX) or str(key).removeprefix(prefix) in _TELLING.get(
-            prefix, ()
-        ):
+        prefix = next((prefix for prefix in _IDENTITY_KEYS if str(key).startswith(prefix)), "")
+        if str(key).startswith(annotation_keys.CWII_PREFIX) or str(key).removeprefix(
+            prefix
+        ) in _IDENTITY_KEYS.get(prefix, ()):
             yield RuleViolation(
                 LABEL,
                 "error",
                 (*path, key),
-                f"{key} is a label, and labels are not read",
+                f"{key} is a label, but only annotations are read",
                 "make it an annotation",
             )
 
@@ -197,7 +198,7 @@ def _policy(obj: Mapping[str, Any]) -> Iterator[RuleViolation]:
                 "error",
                 path,
                 f"{problem.field}: {problem.text}".lstrip(": "),
-                "the policy refuses identities in its scope until it is repaired",
+                "the policy refuses identities in its scope until it is fixed",
             )
 
 

@@ -19,8 +19,6 @@ from vestibule.yamledit.yaml_documents import YamlDocument
 
 
 class LintFinding(NamedTuple):
-    """One thing to mend."""
-
     rule: LintRule
     severity: Severity
     file: str
@@ -49,7 +47,7 @@ def run(
             found += _accounts(result, places)
     order = {"error": 0, "warning": 1, "note": 2}
     near = {(one.file, one.line) for one in found if one.rule is rules.NEAR_MISS}
-    unique = dict.fromkeys(  # pods of one ServiceAccount find the same things wrong with it
+    unique = dict.fromkeys(  # pods of one ServiceAccount have the same findings
         one
         for one in found
         if one.rule is not rules.DECISION_WARNS
@@ -60,7 +58,7 @@ def run(
 
 
 class _ObjectPositions:
-    """Where the objects of all files stand."""
+    """File and line of every object."""
 
     def __init__(self, files: Sequence[ManifestFile], namespace: str) -> None:
         self._found: dict[str, tuple[YamlDocument, Path]] = {}
@@ -115,7 +113,7 @@ def _decided(result: PodResult, places: _ObjectPositions) -> Iterator[LintFindin
         yield LintFinding(rules.DECISION_REFUSES, "error", *here, str(template), verdict.message, "")
     for gap in verdict.missing:
         keys = " and ".join(gap.keys)
-        text = f"{gap.provider} identity is asked for, and {keys} is missing"
+        text = f"{gap.provider} identity is requested, but {keys} is missing"
         yield LintFinding(rules.MISSING, "error", *here, str(template), text, gap.advice)
 
 
@@ -138,7 +136,7 @@ def _accounts(result: PodResult, places: _ObjectPositions) -> Iterator[LintFindi
     name = f"ServiceAccount {template.namespace}/{account}"
     if account and account != "default" and name not in places and not result.verdict.providers:
         file, _, line = template.place.rpartition(":")
-        text = f"{name} stands in none of the files, so its annotations are not known"
+        text = f"{name} is in none of the files, so its annotations are unknown"
         yield LintFinding(
             rules.NO_ACCOUNT, "note", file, int(line), str(template), text, "add its file, or --cluster DIR"
         )

@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, which code hosts show beside the lines."""
+"""Findings as SARIF 2.1.0, which code hosts show next to the lines."""
 
 from __future__ import annotations
 

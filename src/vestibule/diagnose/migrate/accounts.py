@@ -1,4 +1,4 @@
-"""Who uses which vocabulary: ServiceAccounts and their annotations, counted."""
+"""The use of each dialect: ServiceAccounts and their annotations, counted."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from vestibule.api import annotation_keys
 from vestibule.api.settings.schema import Settings
 from vestibule.injection.facts import SourceObject
 
-_TELLING: Final = {
+_IDENTITY_KEYS: Final = {
     "cwii": ("",),
     "azwi": ("client-id", "tenant-id"),
     "eks": ("role-arn",),
     "wif": ("workload-identity-provider", "service-account-email"),
     "gke": ("gcp-service-account",),
 }
-"""Keys of each vocabulary that ask for an identity; nothing: every key does."""
+"""Keys of each dialect that request an identity; empty: every key does."""
 
 
 def prefixes(settings: Settings) -> dict[str, str]:
-    """How the keys of each vocabulary begin."""
+    """The key prefix of each dialect."""
     return {
         "cwii": annotation_keys.CWII_PREFIX,
         "azwi": annotation_keys.AZWI_PREFIX,
@@ -31,25 +31,26 @@ def prefixes(settings: Settings) -> dict[str, str]:
 
 
 def uses(annotations: Mapping[str, str], starts: Mapping[str, str]) -> list[str]:
-    """The vocabularies that an account's annotations ask in."""
+    """The dialects of a ServiceAccount's annotations."""
     return [
         name
         for name, start in starts.items()
         if any(
-            key.startswith(start) and (key.removeprefix(start) in _TELLING[name] or "" in _TELLING[name])
+            key.startswith(start)
+            and (key.removeprefix(start) in _IDENTITY_KEYS[name] or "" in _IDENTITY_KEYS[name])
             for key in annotations
         )
     ]
 
 
 def begins(keys: Iterable[str], starts: Mapping[str, str]) -> list[str]:
-    """The vocabularies of which there is any key."""
+    """The dialects with at least one key."""
     listed = list(keys)
     return [name for name, start in starts.items() if any(key.startswith(start) for key in listed)]
 
 
 def counted(accounts: Iterable[SourceObject], settings: Settings) -> dict[str, int]:
-    """How many accounts ask in each vocabulary; those that nobody uses are left out."""
+    """The number of ServiceAccounts by dialect, without unused dialects."""
     starts = prefixes(settings)
     found = dict.fromkeys(starts, 0)
     for account in accounts:

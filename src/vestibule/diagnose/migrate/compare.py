@@ -22,7 +22,7 @@ from vestibule.kube.memory_cluster import MemoryCluster
 
 
 class ComparedWebhook(NamedTuple):
-    """A webhook: whom it is sent, and what it does."""
+    """A webhook: its selectors and its policy."""
 
     hook: Object
     policy: Policy
@@ -47,7 +47,7 @@ async def compare(
     strict: ComparedWebhook,
     better: ComparedWebhook,
 ) -> WorkloadComparison | None:
-    """What changes for one workload; None when nobody does anything to its pods. Raises Unavailable,
+    """What changes for one workload; None if no webhook mutates its pods. Raises Unavailable,
     Forbidden or InvalidInput when it cannot be decided."""
     before = await _through(template, source, today)
     same = await _through(template, source, [strict])
@@ -82,8 +82,8 @@ async def _through(
         if verdict.patch:
             apply.patch(pod, json.loads(verdict.patch))
         findings = (*outcome.findings, *verdict.findings)
-        told = any(finding.severity != "info" for finding in verdict.findings)
-        touched = outcome.touched or told or bool(verdict.patch) or not verdict.allowed
+        warned = any(finding.severity != "info" for finding in verdict.findings)
+        touched = outcome.touched or warned or bool(verdict.patch) or not verdict.allowed
         outcome = PodOutcome(pod, verdict.allowed, verdict.message, findings, touched)
         if not verdict.allowed:
             return outcome

@@ -1,6 +1,6 @@
 """How a container starts its program: arguments and environment as the kubelet would put them together.
 
-What comes from a Secret is not read; its variables are named, so that somebody can tell.
+Secrets are not read; the variables that come from one are reported.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def started(container: Object, config_maps: ConfigMaps) -> ContainerCommand:
     unread: dict[str, str] = {}
     problems: list[str] = []
     for source in container.get("envFrom") or ():
-        _whole(source, config_maps, environment, problems)
+        _env_from(source, config_maps, environment, problems)
     for variable in container.get("env") or ():
         _one(variable, config_maps, environment, unread)
     words = [str(word) for word in (*(container.get("command") or ()), *(container.get("args") or ()))]
     command = container.get("command") or ()
     if command and str(command[0]).rpartition("/")[2] in _SHELLS:
-        problems.append(f"is started by {command[0]}: its flags stand in a script and are not read")
+        problems.append(f"is started by {command[0]}: its flags are in a script and are not read")
         words = []
     elif command:
         words = words[1:]
@@ -62,7 +62,9 @@ def config_map_names(pod: Object) -> Iterator[str]:
                 yield str(reference.get("name"))
 
 
-def _whole(source: Object, config_maps: ConfigMaps, environment: dict[str, str], problems: list[str]) -> None:
+def _env_from(
+    source: Object, config_maps: ConfigMaps, environment: dict[str, str], problems: list[str]
+) -> None:
     prefix = str(source.get("prefix") or "")
     if source.get("secretRef"):
         problems.append(f"has variables from Secret {source['secretRef'].get('name')}, which is not read")
@@ -70,7 +72,7 @@ def _whole(source: Object, config_maps: ConfigMaps, environment: dict[str, str],
     name = str((source.get("configMapRef") or {}).get("name"))
     data = config_maps(name)
     if data is None:
-        problems.append(f"has variables from ConfigMap {name}, which is not there")
+        problems.append(f"has variables from ConfigMap {name}, which does not exist")
         return
     environment.update({f"{prefix}{key}": value for key, value in data.items()})
 
@@ -111,10 +113,10 @@ def file(pod: Object, container: Object, path: str, config_maps: ConfigMaps) -> 
     """The text of a file that a ConfigMap of the pod shows at this path; None when none does."""
     for mount in container.get("volumeMounts") or ():
         directory = str(mount.get("mountPath", "")).rstrip("/")
-        whole = path == directory and mount.get("subPath")
-        if not whole and not path.startswith(f"{directory}/"):
+        single_file = path == directory and mount.get("subPath")
+        if not single_file and not path.startswith(f"{directory}/"):
             continue
-        inside = str(mount["subPath"]) if whole else path.removeprefix(f"{directory}/")
+        inside = str(mount["subPath"]) if single_file else path.removeprefix(f"{directory}/")
         for volume in pod.get("volumes") or ():
             source = volume.get("configMap")
             if volume.get("name") != mount.get("name") or not source:

@@ -1,5 +1,6 @@
-"""Command lines of the other programs, read with patience: what cannot be used is told and left out, so that
-the rest still counts. A start of the program would stop at it; somebody who changes over wants to see it all.
+"""Command lines of the upstream webhooks, parsed leniently: invalid flags are reported and left out, because
+a
+migration report lists all problems at once.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _names(program: str) -> set[str]:
 def _tolerant(
     attempt: Callable[[], Any], forget: Callable[[set[str]], bool], notes: list[str], empty: Any
 ) -> Any:
-    """What the attempt gives once everything that it cannot use is forgotten; each is told."""
+    """The result of the attempt without the invalid inputs; each is reported in the notes."""
     while True:
         try:
             return attempt()
@@ -93,7 +94,7 @@ def _tolerant(
 def _without(arguments: list[str], names: set[str]) -> bool:
     """Take flags of these names, and words that are no flags, out of the arguments; whether any was there."""
     before = len(arguments)
-    kept: list[str] = []
+    retained: list[str] = []
     skip = False
     for position, word in enumerate(arguments):
         flag = word.startswith("-")
@@ -109,10 +110,10 @@ def _without(arguments: list[str], names: set[str]) -> bool:
         )
         if not flag and not follows and "command line" in names:
             continue
-        kept.append(word)
+        retained.append(word)
         skip = False
-    arguments[:] = kept
-    return len(kept) < before
+    arguments[:] = retained
+    return len(retained) < before
 
 
 def _drop(given: dict[str, str], names: set[str]) -> bool:

@@ -45,8 +45,8 @@ class InstallationObjects:
 
     def __init__(self, objects: Iterable[Object]) -> None:
         self._by_kind: dict[str, list[Object]] = {}
-        for thing in objects:
-            self._by_kind.setdefault(str(thing.get("kind")), []).append(thing)
+        for obj in objects:
+            self._by_kind.setdefault(str(obj.get("kind")), []).append(obj)
 
     def all(self, kind: str) -> Sequence[Object]:
         """Every object of a kind."""
@@ -54,10 +54,10 @@ class InstallationObjects:
 
     def get(self, kind: str, namespace: str, name: str) -> Object | None:
         """One object."""
-        for thing in self.all(kind):
-            meta = thing["metadata"]
+        for obj in self.all(kind):
+            meta = obj["metadata"]
             if meta.get("name") == name and (meta.get("namespace") or "default") == namespace:
-                return thing
+                return obj
         return None
 
     def config_maps(self, namespace: str) -> containers.ConfigMaps:
@@ -71,7 +71,7 @@ class InstallationObjects:
 
 
 class ForeignInstallation(NamedTuple):
-    """One webhook that somebody else made."""
+    """One upstream webhook in the cluster."""
 
     program: Program
     product: str
@@ -112,7 +112,7 @@ class ForeignInstallation(NamedTuple):
 
 
 def selected(hook: Object, pod_labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-    """Whether a registration takes a pod, by its selectors."""
+    """Whether the selectors of a webhook configuration match a pod."""
     for field, found in (("namespaceSelector", namespace_labels), ("objectSelector", pod_labels)):
         if not msgspec.convert(hook.get(field) or {}, label_selectors.LabelSelector).matches(found):
             return False
@@ -175,14 +175,14 @@ def behind(cluster: InstallationObjects, namespace: str, service: str) -> Object
         if (one["metadata"].get("namespace") or "default") != namespace:
             continue
         template = (one.get("spec") or {}).get("template") or {}
-        there = (template.get("metadata") or {}).get("labels") or {}
-        if all(there.get(key) == value for key, value in selector.items()):
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        if all(labels.get(key) == value for key, value in selector.items()):
             return one
     return None
 
 
 def answering(deployment: Object) -> Object | None:
-    """The container that answers: the one whose image we know, else the first."""
+    """The webhook's container: the one with a known image, else the first."""
     listed = ((deployment.get("spec") or {}).get("template") or {}).get("spec", {}).get("containers") or ()
     known = [one for one in listed if any(word in str(one.get("image")) for word, _ in _BY_IMAGE)]
     found = (*known, *listed)

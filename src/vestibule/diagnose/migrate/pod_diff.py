@@ -27,7 +27,7 @@ class PodOutcome(NamedTuple):
     message: str = ""
     findings: tuple[Finding, ...] = ()
     touched: bool = False
-    """Whether anything was added, refused or said."""
+    """Whether a webhook mutated, refused or warned."""
 
 
 class PodChange(NamedTuple):
@@ -48,14 +48,14 @@ def changes(before: PodOutcome, after: PodOutcome) -> list[PodChange]:
     for field, noun in (("initContainers", "init container"), ("containers", "container")):
         found += _containers(noun, before.pod["spec"].get(field) or (), after.pod["spec"].get(field) or ())
     for field, noun in (("annotations", "annotation"), ("labels", "label")):
-        there, now = (one.pod["metadata"].get(field) or {} for one in (before, after))
-        found += [PodChange("mark", text) for text in _values(noun, there, now)]
+        old, now = (one.pod["metadata"].get(field) or {} for one in (before, after))
+        found += [PodChange("mark", text) for text in _values(noun, old, now)]
     found += _rest(before.pod["spec"], after.pod["spec"])
-    told = {finding.text for finding in before.findings}
+    known = {finding.text for finding in before.findings}
     found += [
         PodChange("warning", _general(finding.text, (finding.object,)))
         for finding in after.findings
-        if finding.severity != "info" and finding.text not in told
+        if finding.severity != "info" and finding.text not in known
     ]
     return list(dict.fromkeys(found))
 
@@ -70,14 +70,14 @@ def _rest(before: Object, after: Object) -> Iterator[PodChange]:
 
 
 def _volumes(before: Object, after: Object) -> Iterator[PodChange]:
-    there, now = (_named(spec.get("volumes") or ()) for spec in (before, after))
-    for name in now.keys() - there.keys():
+    old, now = (_named(spec.get("volumes") or ()) for spec in (before, after))
+    for name in now.keys() - old.keys():
         yield PodChange("volume", f"volume {_short(name)} added")
-    for name in there.keys() - now.keys():
+    for name in old.keys() - now.keys():
         yield PodChange("volume", f"volume {_short(name)} no longer added")
-    for name in sorted(there.keys() & now.keys()):
-        if there[name] != now[name]:
-            yield PodChange("volume", f"volume {_short(name)}: {_inside(there[name], now[name])}")
+    for name in sorted(old.keys() & now.keys()):
+        if old[name] != now[name]:
+            yield PodChange("volume", f"volume {_short(name)}: {_inside(old[name], now[name])}")
 
 
 def _inside(before: Any, after: Any, path: str = "") -> str:
@@ -100,15 +100,15 @@ def _shown(value: Any) -> str:
 
 
 def _containers(noun: str, before: Sequence[Object], after: Sequence[Object]) -> Iterator[PodChange]:
-    there, now = _named(before), _named(after)
+    old, now = _named(before), _named(after)
     for name in now:
-        if name not in there:
+        if name not in old:
             yield PodChange("container", f"{noun} {name} added")
-    for name in there:
+    for name in old:
         if name not in now:
             yield PodChange("container", f"{noun} {name} no longer added")
             continue
-        one, other = there[name], now[name]
+        one, other = old[name], now[name]
         variables = [
             {e["name"]: e.get("value") or e.get("valueFrom") for e in c.get("env") or ()}
             for c in (one, other)

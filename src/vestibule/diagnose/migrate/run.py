@@ -22,9 +22,9 @@ from vestibule.kube.client import Client
 from vestibule.kube.policy_sources import PolicySources
 from vestibule.manifests import install, webhook_configurations
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 _STEP: Final = 200
-"""Workloads between two words about how far it is."""
+"""Workloads between two progress messages."""
 
 
 class FoundInstallation(NamedTuple):
@@ -37,7 +37,7 @@ class FoundInstallation(NamedTuple):
 
 
 class MigrationReport(NamedTuple):
-    """Everything there is to say."""
+    """The result of vestibule migrate."""
 
     found: list[FoundInstallation]
     settings: Data
@@ -58,7 +58,7 @@ class MigrationReport(NamedTuple):
 
 
 class MigrationOptions(NamedTuple):
-    """What the command line says besides where to look."""
+    """Options of the command besides the source."""
 
     provider: str = ""
     """The full name of Google's provider, for accounts with GKE's key."""
@@ -66,46 +66,48 @@ class MigrationOptions(NamedTuple):
 
 
 def manifests(
-    files: Sequence[ManifestFile], namespace: str, asked: MigrationOptions, tell: Tell
+    files: Sequence[ManifestFile], namespace: str, options: MigrationOptions, progress: Progress
 ) -> MigrationReport:
     """The report about files. Raises InvalidInput with all that is wrong with them."""
-    return asyncio.run(_report(ManifestSource(files, namespace), asked, tell))
+    return asyncio.run(_report(ManifestSource(files, namespace), options, progress))
 
 
-def live(client: Client, namespace: str, asked: MigrationOptions, tell: Tell) -> MigrationReport:
+def live(client: Client, namespace: str, options: MigrationOptions, progress: Progress) -> MigrationReport:
     """The report about a cluster; the client is closed. Raises Forbidden, Unavailable."""
-    return asyncio.run(_live(client, namespace, asked, tell))
+    return asyncio.run(_live(client, namespace, options, progress))
 
 
-async def _live(client: Client, namespace: str, asked: MigrationOptions, tell: Tell) -> MigrationReport:
+async def _live(
+    client: Client, namespace: str, options: MigrationOptions, progress: Progress
+) -> MigrationReport:
     source = LiveSource(client, namespace)
     try:
-        tell("listing namespaces and accounts")
+        progress("listing namespaces and accounts")
         await source.fill()
-        return await _report(source, asked, tell)
+        return await _report(source, options, progress)
     finally:
         await client.close()
 
 
-async def _report(source: WorkloadSource, asked: MigrationOptions, tell: Tell) -> MigrationReport:
+async def _report(source: WorkloadSource, options: MigrationOptions, progress: Progress) -> MigrationReport:
     cluster = await source.installed()
     found = [
-        FoundInstallation(one, said, steps.drop_in(one, said), steps.left(one, cluster))
+        FoundInstallation(one, translated, steps.drop_in(one, translated), steps.left(one, cluster))
         for one in installation.find(cluster)
-        for said in [translate.of(one, cluster)]
+        for translated in [translate.of(one, cluster)]
     ]
     notes: list[str] = []
     data = translate.together([one.meaning for one in found], notes)
     counts = accounts.counted(source.accounts(), _parsed(data, "strict"))
     used = [*counts] if found else [*dict.fromkeys((*counts, *await _on_workloads(source)))]
-    data = _vocabularies(data, used, counts, asked, notes)
+    data = _with_dialects(data, used, counts, options, notes)
     if not data:
         return MigrationReport(found, {}, notes, [], counts, 0, [], [], [], source.unseen)
     settings = {mode: _parsed(data, mode) for mode in ("strict", "better")}
     if len(data["vocabularies"]) > 1:
         notes.append(
-            "several vocabularies share one webhook: in strict pods are laid out as each original does, and "
-            "lookups and answers are ours"
+            "several dialects share one webhook: in strict, the layout is that of each upstream webhook, and "
+            "lookups and responses are those of vestibule"
         )
     sides = {mode: await _side(one, source) for mode, one in settings.items()}
     today = [
@@ -114,7 +116,7 @@ async def _report(source: WorkloadSource, asked: MigrationOptions, tell: Tell) -
         )
         for one in found
     ] or [sides["strict"]]
-    compared, seen, unread = await _compared(source, today, sides["strict"], sides["better"], tell)
+    compared, seen, unread = await _compared(source, today, sides["strict"], sides["better"], progress)
     shown = {"mode": "strict", **install.differences(settings["strict"])}
     return MigrationReport(
         found,
@@ -124,8 +126,8 @@ async def _report(source: WorkloadSource, asked: MigrationOptions, tell: Tell) -
         counts,
         seen,
         compared,
-        pod_diff.grouped([(one.name, one.strict) for one in compared], asked.examples),
-        pod_diff.grouped([(one.name, one.better) for one in compared], asked.examples),
+        pod_diff.grouped([(one.name, one.strict) for one in compared], options.examples),
+        pod_diff.grouped([(one.name, one.better) for one in compared], options.examples),
         [*source.unseen, *unread],
     )
 
@@ -135,27 +137,27 @@ def _parsed(data: Mapping[str, Any], mode: str) -> Settings:
 
 
 async def _on_workloads(source: WorkloadSource) -> list[str]:
-    """Vocabularies that pods and their owners ask in; accounts are counted elsewhere."""
+    """Dialects that pods and their owners use; ServiceAccounts are counted elsewhere."""
     starts = accounts.prefixes(Settings())
     found: dict[str, None] = {}
     async for template in source.templates():
-        for thing in (template.pod, *template.companions):
-            meta = thing["metadata"]
+        for obj in (template.pod, *template.companions):
+            meta = obj["metadata"]
             keys = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
             found |= dict.fromkeys(accounts.begins(keys, starts))
     return [name for name in found if name != "gke"]  # its key counts on accounts alone
 
 
-def _vocabularies(
-    data: Data, used: Sequence[str], counts: Mapping[str, int], asked: MigrationOptions, notes: list[str]
+def _with_dialects(
+    data: Data, used: Sequence[str], counts: Mapping[str, int], options: MigrationOptions, notes: list[str]
 ) -> Data:
     """What is used besides what is installed; GKE's key has no webhook, and needs a provider here."""
     installed = list(data.get("vocabularies", ()))
     listed = installed or [name for name in used if name != "gke"]
     if counts.get("gke"):
-        if asked.provider:
+        if options.provider:
             listed.append("gke")
-            data = cwii_flags.merged(data, {"wif": {"provider": asked.provider}})
+            data = cwii_flags.merged(data, {"wif": {"provider": options.provider}})
         else:
             notes.append(
                 f"{counts['gke']} ServiceAccounts have GKE's key: give --gcp-provider to serve them here; "
@@ -164,17 +166,17 @@ def _vocabularies(
     if installed:
         unserved = [name for name in used if name not in listed and name != "gke"]
         notes += [
-            f"{counts[name]} ServiceAccounts have keys of {name}, whose webhook is not there"
+            f"{counts[name]} ServiceAccounts have keys of {name}, whose webhook is not installed"
             for name in unserved
         ]
     return {**data, "vocabularies": listed} if listed else {}
 
 
 async def _side(settings: Settings, source: WorkloadSource) -> ComparedWebhook:
-    supplements = PolicySources(source.objects)
-    await supplements.look(settings)
+    sources = PolicySources(source.objects)
+    await sources.look(settings)
     (hook,) = webhook_configurations.webhook_configuration(settings)["webhooks"]
-    return ComparedWebhook(hook, compile_policy(supplements.applied(settings), supplements.objects))
+    return ComparedWebhook(hook, compile_policy(sources.applied(settings), sources.objects))
 
 
 async def _compared(
@@ -182,7 +184,7 @@ async def _compared(
     today: Sequence[ComparedWebhook],
     strict: ComparedWebhook,
     better: ComparedWebhook,
-    tell: Tell,
+    progress: Progress,
 ) -> tuple[list[WorkloadComparison], int, list[str]]:
     compared: list[WorkloadComparison] = []
     unread: list[str] = []
@@ -197,5 +199,5 @@ async def _compared(
         if one is not None:
             compared.append(one)
         if seen % _STEP == 0:
-            tell(f"{seen} workloads looked at")
+            progress(f"{seen} workloads compared")
     return compared, seen, unread

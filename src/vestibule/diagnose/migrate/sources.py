@@ -44,11 +44,11 @@ class WorkloadSource(Protocol):
     """Objects and pods to be."""
 
     around: ReadableCluster
-    """What stands around pods."""
+    """Namespaces, ServiceAccounts and owners of pods."""
     objects: ObjectLister
-    """ConfigMaps and the like, whole."""
+    """Full objects, such as ConfigMaps."""
     unseen: list[str]
-    """What could not be looked at."""
+    """What could not be read."""
 
     async def installed(self) -> InstallationObjects:
         """The objects of which installations are made."""
@@ -58,9 +58,7 @@ class WorkloadSource(Protocol):
         """The ServiceAccounts."""
         ...
 
-    def labels(self, namespace: str) -> Mapping[str, str]:
-        """Of a namespace."""
-        ...
+    def labels(self, namespace: str) -> Mapping[str, str]: ...
 
     def templates(self) -> AsyncIterator[PodTemplate]:
         """The pods that workloads make."""
@@ -73,14 +71,14 @@ class ManifestSource:
     def __init__(self, files: Sequence[ManifestFile], namespace: str) -> None:
         self._files = files
         self._namespace = namespace
-        self._things = [
+        self._objects = [
             dict(obj)
             for file in files
             for document in file.documents
             for _, obj in manifest_object.flattened(document.value)
             if isinstance(obj, Mapping) and isinstance(obj.get("metadata"), Mapping)
         ]
-        memory = MemoryCluster(self._things)
+        memory = MemoryCluster(self._objects)
         self.around: ReadableCluster = memory
         self.objects: ObjectLister = memory
         self.unseen: list[str] = []
@@ -88,7 +86,7 @@ class ManifestSource:
 
     async def installed(self) -> InstallationObjects:
         """See Source."""
-        return InstallationObjects(self._things)
+        return InstallationObjects(self._objects)
 
     def accounts(self) -> list[Level]:
         """See Source."""
@@ -125,19 +123,19 @@ class LiveSource:
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client
         self._namespace = namespace
-        self._remembered = CachingReader(client)
-        self.around: ReadableCluster = self._remembered
+        self._cache = CachingReader(client)
+        self.around: ReadableCluster = self._cache
         self.objects: ObjectLister = LiveCluster(client)
         self.unseen: list[str] = []
 
     async def fill(self) -> None:
-        """List what stands around pods."""
-        await self._remembered.fill(self._namespace)
+        """List namespaces and ServiceAccounts."""
+        await self._cache.fill(self._namespace)
 
     async def installed(self) -> InstallationObjects:
         """See Source. Raises Forbidden when not even the configurations may be read."""
         configurations = await lister.every(self._client, _ADMISSION)
-        things = list(configurations)
+        objects = list(configurations)
         homes = dict.fromkeys(
             (str(service["namespace"]), str(service["name"]))
             for one in configurations
@@ -146,20 +144,20 @@ class LiveSource:
         )
         for namespace, name in homes:
             service = await self._seen(_SERVICE, namespace, name)
-            things += [service] if service else []
+            objects += [service] if service else []
         for namespace in dict.fromkeys(namespace for namespace, _ in homes):
             deployments = await self._listed(gvk.DEPLOYMENT, namespace)
-            things += deployments
+            objects += deployments
             for name in dict.fromkeys(
                 name
                 for one in deployments
                 for name in container.config_map_names(one["spec"]["template"]["spec"])
             ):
                 found = await self._seen(gvk.CONFIG_MAP, namespace, name)
-                things += [found] if found else []
-            things += await self._listed(_BINDING, namespace)
-        things += await self._listed(_CLUSTER_BINDING, "")
-        return InstallationObjects(things)
+                objects += [found] if found else []
+            objects += await self._listed(_BINDING, namespace)
+        objects += await self._listed(_CLUSTER_BINDING, "")
+        return InstallationObjects(objects)
 
     async def _seen(self, kind: Kind, namespace: str, name: str) -> Object | None:
         try:
@@ -178,34 +176,35 @@ class LiveSource:
 
     def accounts(self) -> list[Level]:
         """See Source."""
-        return self._remembered.accounts()
+        return self._cache.accounts()
 
     def labels(self, namespace: str) -> Mapping[str, str]:
         """See Source."""
-        return self._remembered.labels.get(namespace, {})
+        return self._cache.labels.get(namespace, {})
 
     async def templates(self) -> AsyncIterator[PodTemplate]:
         """See Source."""
         for kind in _WORKLOADS:
             try:
                 async for page in lister.pages(self._client, kind, self._namespace):
-                    for thing in page:
-                        if _first(kind, thing):
-                            document = YamlDocument(kind.plural, 1, "", "json", thing, None)
+                    for obj in page:
+                        if _first(kind, obj):
+                            document = YamlDocument(kind.plural, 1, "", "json", obj, None)
                             for template in workloads.templates(document):
                                 yield template
             except errors.Forbidden as error:
                 self.unseen.append(str(error))
 
 
-_MAKERS: Final = frozenset(kind.kind for kind in _WORKLOADS)
+_CONTROLLERS: Final = frozenset(kind.kind for kind in _WORKLOADS)
 
 
-def _first(kind: Kind, thing: Object) -> bool:
-    """Whether nobody else makes the object, so that its pods are counted once, and it is not over."""
-    controller = running_pods.controller(thing)
-    if controller is not None and controller.get("kind") in _MAKERS:
+def _first(kind: Kind, obj: Object) -> bool:
+    """Whether the object has no controller of its own, so that its pods are counted once, and is not
+    finished."""
+    controller = running_pods.controller(obj)
+    if controller is not None and controller.get("kind") in _CONTROLLERS:
         return False
     if kind is gvk.POD:
-        return running_pods.alive(thing)
-    return not (kind is gvk.JOB and (thing.get("status") or {}).get("completionTime"))
+        return running_pods.alive(obj)
+    return not (kind is gvk.JOB and (obj.get("status") or {}).get("completionTime"))

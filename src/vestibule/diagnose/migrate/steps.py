@@ -1,4 +1,5 @@
-"""What somebody does to change over: in the place of the other, or beside it; and what is left to remove."""
+"""Migration steps: replace the upstream webhook in place or run side by side, and what to remove
+afterwards."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def drop_in(installation: ForeignInstallation, meaning: TranslatedSettings) -> l
 def side_by_side(installations: Sequence[ForeignInstallation]) -> list[str]:
     """An installation of our own, then the other goes."""
     steps = [
-        "save the settings above as settings.yaml (-o settings prints them alone), and look at them",
+        "save the settings above as settings.yaml (-o settings prints them alone), and review them",
         "vestibule render --settings settings.yaml --kubeconfig | kubectl apply --server-side -f -",
         "vestibule doctor --kubeconfig: nothing should fail; pods that both webhooks see are changed once, "
         "since the second finds the work done",

@@ -1,5 +1,6 @@
-"""What an installation means in our settings: its flags, its variables, its image's release and its
-registration. What cannot be said is told, and never guessed."""
+"""Translates an installation to settings: flags, variables, the image's release and the webhook
+configuration.
+What has no equivalent is reported, never guessed."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class TranslatedSettings(NamedTuple):
 
 
 def of(installation: ForeignInstallation, cluster: InstallationObjects) -> TranslatedSettings:
-    """What one installation means."""
+    """The settings of one installation."""
     notes: list[str] = []
     data: Data = {"vocabularies": [installation.program]}
     command: tuple[str, ...] = ()
@@ -40,12 +41,12 @@ def of(installation: ForeignInstallation, cluster: InstallationObjects) -> Trans
     else:
         notes += started.problems
         if installation.program == "cwii":
-            said = flags.cwii(started.arguments, started.environment, notes)
+            settings = flags.cwii(started.arguments, started.environment, notes)
         else:
             meant = flags.read(installation.program, started.arguments, started.environment, notes)
             notes += [f"{flag} {text}" for flag, text in meant.notes]
-            said = dict(meant.over)
-        data = cwii_flags.merged(data, _own(said))
+            settings = dict(meant.over)
+        data = cwii_flags.merged(data, _own(settings))
         command = _command(installation)
         notes += _unread(installation)
     if installation.program == "azwi":
@@ -68,24 +69,24 @@ def _command(installation: ForeignInstallation) -> tuple[str, ...]:
 
 def _own(data: Mapping[str, Any]) -> Data:
     """Without the places of the other's process."""
-    kept = dict(data)
-    serving = {key: value for key, value in (kept.pop("serving", None) or {}).items() if key not in _PLACES}
-    return {**kept, "serving": serving} if serving else kept
+    own = dict(data)
+    serving = {key: value for key, value in (own.pop("serving", None) or {}).items() if key not in _PLACES}
+    return {**own, "serving": serving} if serving else own
 
 
 def _unread(installation: ForeignInstallation) -> Iterator[str]:
     started = installation.started
     meant = {"AZURE_TENANT_ID": "azwi.tenantId", "AZURE_ENVIRONMENT": "azwi.cloud"}
     for name, where in (started.unread if started else {}).items():
-        told = f": set {meant[name]}" if name in meant else ""
-        yield f"{name} comes from {where}, which is not read{told}"
+        advice = f": set {meant[name]}" if name in meant else ""
+        yield f"{name} comes from {where}, which is not read{advice}"
 
 
 # ── releases and files ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def _release(installation: ForeignInstallation, data: Data, notes: list[str]) -> Data:
-    """The layout of an Azure release, and the proxy images that were made with it."""
+    """The layout of an AZWI release, and its proxy images."""
     section: Data = {}
     version = azwi.version(installation.version) if installation.version else None
     if version is None:
@@ -96,13 +97,13 @@ def _release(installation: ForeignInstallation, data: Data, notes: list[str]) ->
     if version >= (1, 6):
         patch = installation.version.partition("-")[0].rpartition(".")[2]
         section["layout"] = "1.6.0" if version == (1, 6) and patch == "0" else "1.6.1"
-    said = data.get("azwi") or {}
+    current = data.get("azwi") or {}
     repository, _, name = installation.image.partition("@")[0].rpartition("/")
     if name.startswith("webhook:"):
         for field, image in (("proxyImage", "proxy"), ("proxyInitImage", "proxy-init")):
-            wanted = f"{repository}/{image}:{installation.version}"
-            if field not in said and wanted != getattr(azwi.AzwiSettings(), _snake(field)):
-                section[field] = wanted
+            image_name = f"{repository}/{image}:{installation.version}"
+            if field not in current and image_name != getattr(azwi.AzwiSettings(), _snake(field)):
+                section[field] = image_name
     return section
 
 
@@ -133,11 +134,12 @@ def _associations(
         return data
     agent = {**data["eks"]["containerCredentials"], "identities": msgspec.to_builtins(listed)}
     del agent["file"]
-    notes.append(f"the associations of {path} stand in the settings: they no longer follow the file")
+    notes.append(f"the associations of {path} are copied to the settings: they no longer follow the file")
     return {**data, "eks": {**data["eks"], "containerCredentials": agent}}
 
 
-# ── the registration ───────────────────────────────────────────────────────────────────────────────────────
+# ── webhook configuration
+# ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _webhook(installation: ForeignInstallation, notes: list[str]) -> Data:
@@ -149,15 +151,15 @@ def _webhook(installation: ForeignInstallation, notes: list[str]) -> Data:
     }
     for field in ("namespaceSelector", "objectSelector"):
         selector = hook.get(field) or {}
-        wanted = dict(selector.get("matchLabels") or {})
+        labels = dict(selector.get("matchLabels") or {})
         if installation.program == "azwi" and field == "objectSelector":
-            wanted.pop(f"{annotation_keys.AZWI_PREFIX}use", None)  # the settings ask for it by themselves
-        if wanted:
-            section[field] = wanted
+            labels.pop(f"{annotation_keys.AZWI_PREFIX}use", None)  # the settings ask for it by themselves
+        if labels:
+            section[field] = labels
         for rule in selector.get("matchExpressions") or ():
             values = f" {', '.join(map(str, rule['values']))}" if rule.get("values") else ""
             notes.append(
-                f"{field}: {rule.get('key')} {rule.get('operator')}{values} cannot be said in the settings"
+                f"{field}: {rule.get('key')} {rule.get('operator')}{values} has no equivalent in the settings"
             )
     return section
 
@@ -166,7 +168,7 @@ def _webhook(installation: ForeignInstallation, notes: list[str]) -> Data:
 
 
 def together(meanings: Sequence[TranslatedSettings], notes: list[str]) -> Data:
-    """One settings file for all; where they disagree, the more careful one counts and it is told."""
+    """One settings file for all; where they disagree, the stricter value is used and reported."""
     data: Data = {}
     for meaning in meanings:
         listed = [*data.get("vocabularies", ()), *meaning.data["vocabularies"]]

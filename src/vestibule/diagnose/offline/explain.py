@@ -22,9 +22,9 @@ REASONS: Final = {
     "fault": "something that the decision needs could not be read",
     "mirror-pod": "mirror pods of static pods are never changed",
     "namespace-excluded": "the namespace is excluded by the settings",
-    "not-a-create": "only the creation of pods is looked at",
+    "not-a-create": "only the creation of pods is mutated",
     "switched-off": "an annotation says 'false'",
-    "not-a-pod": "only pods are looked at",
+    "not-a-pod": "only pods are mutated",
     "nothing-asked": "no annotation on pod, owner, ServiceAccount or namespace asks for anything",
     "nothing-injected": "what was asked for could not be given; see the findings",
     "required": "an identity is required and cannot be given; see the findings",
@@ -82,12 +82,16 @@ def _explanation(result: PodResult) -> Explanation:
     )
 
 
-def _with_origins(things: Iterable[AddedPart], values: Sequence[ResolvedValue]) -> Iterator[AddedPart]:
+def _with_origins(elements: Iterable[AddedPart], values: Sequence[ResolvedValue]) -> Iterator[AddedPart]:
     """The things, each with the object whose value it is, where it is one."""
     named = {found.key: found.object for found in values}
-    for thing in things:
-        keys = {"label": f"label {thing.name}", "annotation": thing.name, "field": thing.name.split(".")[-1]}
-        yield thing._replace(origin=named.get(keys.get(thing.where, ""), ""))
+    for element in elements:
+        keys = {
+            "label": f"label {element.name}",
+            "annotation": element.name,
+            "field": element.name.split(".")[-1],
+        }
+        yield element._replace(origin=named.get(keys.get(element.where, ""), ""))
 
 
 def added(pod: Json, operations: list[Json]) -> Iterator[AddedPart]:
@@ -106,8 +110,8 @@ def _added_parts(steps: list[str], value: Any, pod: Json) -> Iterator[AddedPart]
         case ["metadata", ("annotations" | "labels") as field, key]:
             yield _added(field.removesuffix("s"), key)
         case ["spec", ("volumes" | "initContainers" | "containers") as field, *rest] if len(rest) <= 1:
-            for thing in value if not rest else [value]:
-                yield _added(_NOUNS[field], thing["name"])
+            for element in value if not rest else [value]:
+                yield _added(_NOUNS[field], element["name"])
         case [
             "spec",
             ("initContainers" | "containers") as field,
@@ -116,11 +120,11 @@ def _added_parts(steps: list[str], value: Any, pod: Json) -> Iterator[AddedPart]
             *rest,
         ]:
             home = _container(pod, field, index)
-            for thing in value if not rest else [value]:
+            for element in value if not rest else [value]:
                 if what == "env":
-                    yield _added(f"{home} env", thing["name"])
+                    yield _added(f"{home} env", element["name"])
                 else:
-                    yield _added(f"{home} mount", thing["mountPath"], thing["name"])
+                    yield _added(f"{home} mount", element["mountPath"], element["name"])
         case ["spec", ("initContainers" | "containers") as field, index, "resources"]:
             yield _added("field", f"{_container(pod, field, index)}.resources")
         case _:
@@ -170,8 +174,13 @@ def as_json(explanations: list[Explanation]) -> list[Json]:
                 for found in one.values
             ],
             "added": [
-                {"where": thing.where, "name": thing.name, "provider": thing.provider, "from": thing.origin}
-                for thing in one.added
+                {
+                    "where": element.where,
+                    "name": element.name,
+                    "provider": element.provider,
+                    "from": element.origin,
+                }
+                for element in one.added
             ],
             "missing": [
                 {"provider": gap.provider, "keys": list(gap.keys), "advice": gap.advice}

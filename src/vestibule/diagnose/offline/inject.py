@@ -1,7 +1,7 @@
 """The webhook's decision for every pod in the user's files, and the files as they look afterwards.
 
 The same code from review to verdict as in the webhook; only the reading differs. Nothing is written, neither
-to the files nor to the cluster: objects that the webhook would apply are returned beside the files.
+to the files nor to the cluster: objects that the webhook would apply are returned with the files.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _review(template: PodTemplate) -> bytes:
 
 
 def _placed(problem: InputProblem, template: PodTemplate) -> InputProblem:
-    """A problem of a review as a problem of the file the pod stands in."""
+    """A problem of a review as a problem of the pod's file."""
     field = problem.field.removeprefix("request.object.")
     return InputProblem(template.place, " ".join(filter(None, (str(template), field))), problem.text)
 
@@ -179,7 +179,7 @@ def _operations(verdict: Verdict) -> list[Json]:
 
 
 def _objects(files: Sequence[ManifestFile], results: Sequence[PodResult]) -> Iterator[Json]:
-    """Objects to apply, each once, without those that stand in the files as they should be."""
+    """Objects to apply, each once, without those that the files already contain."""
     seen: list[Any] = [
         obj for _, document in _numbered(files) for _, obj in manifest_object.flattened(document.value)
     ]

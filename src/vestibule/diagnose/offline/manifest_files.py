@@ -2,7 +2,7 @@
 
 What no patch touches is returned byte for byte, comments, key order, quotes and indentation included; what is
 inserted into YAML is block style, into JSON it is JSON in the file's own indentation. Every change is proved:
-the new text is parsed and must mean exactly what the patch says, otherwise the document is written anew.
+the new text is parsed and must mean exactly what the patch says, otherwise the document is rewritten.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def patched(document: YamlDocument, operations: Sequence[Operation]) -> YamlDocu
         return document
     if document.root is None:
         return document._replace(text=_json(document.text, value), value=value)
-    text, root = _edited(document, document.root, operations, value) or _anew(document, value)
+    text, root = _edited(document, document.root, operations, value) or _rewritten(document, value)
     return document._replace(text=text, value=value, root=root)
 
 
@@ -87,10 +87,10 @@ def _edited(
     return text, root
 
 
-def _anew(document: YamlDocument, value: Any) -> tuple[str, YamlNode]:
-    """The document in our own words; what stands above its first line of content is kept."""
+def _rewritten(document: YamlDocument, value: Any) -> tuple[str, YamlNode]:
+    """The document, emitted again; the comments above its first line of content are preserved."""
     root = document.root
-    assert root is not None, "only YAML is written anew"  # noqa: S101 - narrows the type
+    assert root is not None, "only YAML is rewritten"  # noqa: S101 - narrows the type
     head = document.text[: root.start.at]
     head = head[: head.rfind("\n") + 1] or ("---\n" if head.startswith("---") else "")
     text = head + "".join(f"{line}\n" for line in emit.block(value, emit.YamlStyle()))
@@ -101,7 +101,7 @@ _INDENT: Final = re.compile(r"[{\[][ \t]*\r?\n([ \t]+)")
 
 
 def _json(before: str, value: Any) -> str:
-    """JSON laid out like the text before."""
+    """JSON in the format of the text before."""
     body = before.strip()
     indent = _INDENT.match(body)
     if indent:

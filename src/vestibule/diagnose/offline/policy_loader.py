@@ -1,5 +1,5 @@
-"""The policy as the webhook would have it: the settings, and what a directory or the files themselves say
-beside them (IdentityPolicies, mappings, associations)."""
+"""The webhook's policy: the settings and the policy sources in a directory or in the files
+(IdentityPolicies, mappings, associations)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vestibule.kube.policy_sources import PolicySources
 
 
 def policy(settings: schema.Settings, cluster: Any, files: Sequence[ManifestFile]) -> Policy:
-    """The policy for these files. A live cluster is asked for nothing but what decisions about pods need."""
+    """The policy for these files. From a live cluster, only what decisions about pods need is read."""
     own = [
         obj
         for file in files
@@ -26,16 +26,16 @@ def policy(settings: schema.Settings, cluster: Any, files: Sequence[ManifestFile
         for _, obj in manifest_object.flattened(document.value)
         if isinstance(obj, dict) and obj.get("kind") == identitypolicy.KIND
     ]
-    supplements = PolicySources(objects(cluster, files))
-    asyncio.run(supplements.look(settings))
+    sources = PolicySources(objects(cluster, files))
+    asyncio.run(sources.look(settings))
     names = {(obj.get("metadata") or {}).get("name") for obj in own}
-    there = [obj for obj in supplements.objects if (obj.get("metadata") or {}).get("name") not in names]
-    whole = supplements.applied(settings)
-    return compile_policy(whole, [*own, *there], supplements.kata_policy(whole))
+    others = [obj for obj in sources.objects if (obj.get("metadata") or {}).get("name") not in names]
+    applied = sources.applied(settings)
+    return compile_policy(applied, [*own, *others], sources.kata_policy(applied))
 
 
 def unused(settings: schema.Settings, cluster: Any) -> str:
-    """What a directory holds that the settings leave out, in one sentence; empty: nothing."""
+    """A warning about IdentityPolicies in a directory that the settings ignore; empty: none."""
     if settings.identity_policies or not isinstance(cluster, DirectoryCluster | MemoryCluster):
         return ""
     names = [str((obj.get("metadata") or {}).get("name")) for obj in cluster.objects(gvk.IDENTITY_POLICY)]
@@ -49,22 +49,22 @@ def unused(settings: schema.Settings, cluster: Any) -> str:
 
 
 def objects(cluster: Any, files: Sequence[ManifestFile]) -> MemoryCluster:
-    """What stands beside the settings, in a directory and in files; those of the files are stronger."""
+    """The policy sources in a directory and in files; those of the files take precedence."""
     if not isinstance(cluster, DirectoryCluster | MemoryCluster):
         cluster = MemoryCluster()
     return MemoryCluster(
-        [obj for kind in _BESIDE for obj in cluster.objects(kind)]
+        [obj for kind in _SOURCE_KINDS for obj in cluster.objects(kind)]
         + [obj for file in files for document in file.documents for obj in _kinds(document.value)]
     )
 
 
-_BESIDE: Final = (
+_SOURCE_KINDS: Final = (
     gvk.CONFIG_MAP, gvk.IDENTITY_POLICY, gvk.KATA_CONFIG, gvk.OSC_WEBHOOK_CONFIG, gvk.RUNTIME_CLASS,
 )  # fmt: skip
 
 
 def _kinds(value: Any) -> list[dict[str, Any]]:
-    kinds = {kind.kind for kind in _BESIDE} - {"IdentityPolicy"}
+    kinds = {kind.kind for kind in _SOURCE_KINDS} - {"IdentityPolicy"}
     return [
         obj
         for _, obj in manifest_object.flattened(value)

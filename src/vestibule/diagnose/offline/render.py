@@ -1,4 +1,4 @@
-"""The objects of an installation, looked at beside the live cluster they are for. Nothing is written."""
+"""The objects of an installation, adapted to a live cluster. Nothing is written."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from vestibule.manifests import adapt, install
 from vestibule.manifests.adapt import AdaptedManifests
 
 
-def run(settings: Settings, client: Client, beside: MemoryCluster) -> AdaptedManifests:
-    """The objects for this cluster, and what an administrator should know first; what stands ``beside`` is
-    stronger than what the cluster says about sandboxes.
+def run(settings: Settings, client: Client, overrides: MemoryCluster) -> AdaptedManifests:
+    """The objects for this cluster, and warnings for the administrator; the objects ``overrides`` take
+    precedence over the cluster's sandbox objects.
 
-    Raises InvalidInput with all that keeps the settings from the cluster, Forbidden or Unavailable when it
-    cannot be asked. The client is closed.
+    Raises InvalidInput with all conflicts of settings and cluster, Forbidden or Unavailable if it cannot be
+    read. The client is closed.
     """
-    return asyncio.run(_run(settings, client, beside))
+    return asyncio.run(_run(settings, client, overrides))
 
 
-async def _run(settings: Settings, client: Client, beside: MemoryCluster) -> AdaptedManifests:
+async def _run(settings: Settings, client: Client, overrides: MemoryCluster) -> AdaptedManifests:
     try:
-        said = await sandbox_sources.read_sources(settings, beside, LiveCluster(client))
-        objects = install.objects(settings, said.kata_policy)
+        sources = await sandbox_sources.read_sources(settings, overrides, LiveCluster(client))
+        objects = install.objects(settings, sources.kata_policy)
         seen = await preflight.read_facts(client, objects)
     finally:
         await client.close()
     objects, warnings = adapt.adapt(objects, settings, seen)
-    return AdaptedManifests(objects, [*said.warnings, *warnings])
+    return AdaptedManifests(objects, [*sources.warnings, *warnings])

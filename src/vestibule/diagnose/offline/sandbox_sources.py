@@ -1,5 +1,4 @@
-"""What directories, files and a live cluster say about sandboxes, for who renders the registration of the
-webhook."""
+"""The sandbox objects of directories, files and a live cluster, for rendering the webhook configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from vestibule.kube.sandbox_sources import SandboxSources
 
 
 class SandboxSourcesRead(NamedTuple):
-    """What is said, as far as it can be used, and what an administrator should know about the rest."""
+    """The sandbox policy, and warnings about objects that cannot be used."""
 
     kata_policy: SandboxPolicy | None
     warnings: list[str]
@@ -25,21 +24,23 @@ class SandboxSourcesRead(NamedTuple):
 async def read_sources(
     settings: Settings, own: MemoryCluster, below: ObjectLister | None = None
 ) -> SandboxSourcesRead:
-    """What ``own`` says, and the cluster below it; an object of ``own`` is stronger than its namesake there.
+    """The objects of ``own`` and of the cluster; an object of ``own`` replaces its namesake in the cluster.
 
     Raises Unavailable when the cluster does not answer.
     """
     if not settings.sandbox.enabled:
         names = [str(obj["metadata"]["name"]) for obj in own.objects(gvk.KATA_CONFIG)]
         return SandboxSourcesRead(
-            None, [f"KataConfig {name}: not looked at, sandbox.enabled is false, want true" for name in names]
+            None, [f"KataConfig {name}: ignored, sandbox.enabled is false, want true" for name in names]
         )
     problems: dict[str, str] = {}
     found = SandboxSources(own if below is None else _OverlayLister(own, below))
     try:
         await found.look()
     except errors.Forbidden as error:
-        return SandboxSourcesRead(None, [f"not looked at: {error}: no registration for sandboxes is printed"])
+        return SandboxSourcesRead(
+            None, [f"not read: {error}: no webhook configuration for sandboxes is printed"]
+        )
     kata_policy = found.kata_policy(settings, problems)
     warnings = [f"{place}: {text}" for place, text in problems.items() if not _about_initdata(place)]
     if kata_policy.active and not kata_policy.kata_classes:
@@ -51,7 +52,7 @@ async def read_sources(
 
 
 def _about_initdata(place: str) -> bool:
-    """No registration follows from initdata, and who renders may not have it, or may not read it."""
+    """The webhook configuration does not depend on initdata, which the user may not be able to read."""
     return place.startswith("ConfigMap ") or place.endswith("spec.webhook.annotations.initdata")
 
 

@@ -1,6 +1,6 @@
-"""Pods inside workloads: what the API server would be asked to admit if a document were applied.
+"""Pods inside workloads: what the API server would send for admission if a document were applied.
 
-A controller stands between a workload and its pods, so the objects it would make are made here
+A controller creates objects between a workload and its pods, so they are created here
 (``companions``): the ReplicaSet of a Deployment, the Job of a CronJob, with owner references and uids that
 agree. The ordinary walk from a pod to its owner then works as it does in a cluster.
 """
@@ -32,7 +32,7 @@ TEMPLATES: Final[dict[Kind, Path]] = {
     gvk.JOB: _TEMPLATE,
     gvk.CRON_JOB: ("spec", "jobTemplate", *_TEMPLATE),
 }
-"""Where the pod stands inside an object of each kind."""
+"""The path of the pod template by kind."""
 _BETWEEN: Final = {gvk.DEPLOYMENT: gvk.REPLICA_SET, gvk.CRON_JOB: gvk.JOB}
 """What a controller puts between the workload and its pods."""
 _LEVELS: Final = (gvk.NAMESPACE, gvk.SERVICE_ACCOUNT)
@@ -47,7 +47,7 @@ class PodTemplate(NamedTuple):
     name: str
     namespace: str
     pointer: str
-    """Where the pod template stands in the document; empty for a document that is a Pod."""
+    """The JSON pointer of the pod template in the document; empty for a Pod."""
     place: str
     """``file:line`` of the workload."""
     pod: Json
@@ -158,8 +158,8 @@ def _controlled(kind: Kind, workload: Json) -> tuple[Json, tuple[Json, ...]]:
         if annotations:
             meta["annotations"] = annotations
         meta["ownerReferences"] = [_reference(owners[0])]
-        made = {"apiVersion": between.api_version, "kind": between.kind, "metadata": meta}
-        owners.append(_identified(between, made))
+        created = {"apiVersion": between.api_version, "kind": between.kind, "metadata": meta}
+        owners.append(_identified(between, created))
     template = _at(workload, TEMPLATES[kind])
     pod_meta = {key: value for key, value in (template.get("metadata") or {}).items() if key != "name"}
     pod_meta |= {

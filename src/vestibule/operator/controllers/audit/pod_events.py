@@ -35,8 +35,8 @@ async def missed(
     for name, hit in sorted(hits.items()):
         entry = hit.entry
         pods = "a pod" if hit.number == 1 else f"{hit.number} pods"
-        note = f"{pods} of it: {entry.difference.text}; {entry.reason}; {entry.advice}"
-        news = f"{pods}: {entry.cause}: {entry.difference.text}"
+        note = f"{pods} of it: {entry.drift.text}; {entry.reason}; {entry.advice}"
+        news = f"{pods}: {entry.cause}: {entry.drift.text}"
         if told.get(name) == news or fresh == _MOST:
             continue
         fresh += 1
