@@ -34,11 +34,11 @@ def namespaces(count: int, seed: int) -> Iterator[Json]:
         }
 
 
-def accounts(spaces: int, numbers: range, seed: int) -> Iterator[Json]:
+def accounts(spaces: int, metrics: range, seed: int) -> Iterator[Json]:
     """Of each namespace the accounts with these numbers."""
-    dice = random.Random(f"{seed}/accounts/{numbers.start}")
+    dice = random.Random(f"{seed}/accounts/{metrics.start}")
     for number in range(spaces):
-        for within in numbers:
+        for within in metrics:
             yield _account(dice, space(number), within, asks=(number + within) % 10 == 3)
 
 

@@ -130,16 +130,16 @@ def _locked(folder: Path) -> bytes:
 
 
 def _measure(base: Side, tree: Side, scratch: Path, rounds: int, limit: float) -> list[comparison.Comparison]:
-    stand = rig.make(scratch, None, rig.QUICK, fixtures.SEED)
-    cluster.write(stand.cluster_dir, [*cluster.objects(), *cluster.workloads(fixtures.APART)])
+    environment = rig.make(scratch, None, rig.QUICK, fixtures.SEED)
+    cluster.write(environment.cluster_dir, [*cluster.objects(), *cluster.workloads(fixtures.APART)])
     manifest = scratch / "pod.yaml"
     manifest.write_text(yaml.safe_dump(fixtures.review("aws")["request"]["object"]))
-    print(f"{stand.split.told}; {base.name} and the work tree take turns", flush=True)
+    print(f"{environment.split.told}; {base.name} and the work tree take turns", flush=True)
     costs: dict[str, list[Costs]] = {base.name: [], tree.name: []}
     began = time.monotonic()
     with ExitStack() as stack:
         targets = {
-            side: stack.enter_context(servers.ours(stand, side.environment))
+            side: stack.enter_context(servers.ours(environment, side.environment))
             for side in (_proven(base), _proven(tree))
         }
         for number in range(rounds):
@@ -150,8 +150,8 @@ def _measure(base: Side, tree: Side, scratch: Path, rounds: int, limit: float) -
             for side, target in list(targets.items())[:: 1 if number % 2 == 0 else -1]:
                 costs[side.name].append(
                     {
-                        **_served(stand, target),
-                        **_commands(side, stand.split.server, manifest, stand.cluster_dir),
+                        **_served(environment, target),
+                        **_commands(side, environment.split.server, manifest, environment.cluster_dir),
                     }
                 )
             print(f"round {number + 1} of {rounds}", flush=True)
@@ -179,11 +179,11 @@ def _proven(side: Side) -> Side:
     return side
 
 
-def _served(stand: rig.Rig, target: loads.Target) -> Costs:
+def _served(environment: rig.Rig, target: loads.Target) -> Costs:
     """CPU time and wall time per request over HTTPS."""
     found: Costs = {}
     for shape, label in SHAPES.items():
-        load = stand.loader.closed(replace(target, shape=shape), CONNECTIONS, SECONDS)
+        load = environment.loader.closed(replace(target, shape=shape), CONNECTIONS, SECONDS)
         if load.errors:
             raise Unavailable(f"{label}: {load.errors} of {load.requests} requests failed")
         found[label, "µs of CPU"] = load.server_cpu / load.per_second * 1e6

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from bench import creation
 from bench.connection import Connection
-from bench.creation import Door
+from bench.creation import PodCreator
 
 CONNECTIONS = 32
 """They suffice for 200 creations a second as long as each takes less than 160 ms."""
@@ -47,13 +47,13 @@ class Tally:
 class Stream:
     """One run."""
 
-    def __init__(self, door: Door, rate: float, seconds: float) -> None:
+    def __init__(self, creator: PodCreator, rate: float, seconds: float) -> None:
         self.tally = Tally()
-        self._door, self._rate, self._count = door, rate, int(rate * seconds)
+        self._creator, self._rate, self._count = creator, rate, int(rate * seconds)
         self._epoll = select.epoll()
         self._members: dict[int, Connection] = {}
         self._idle = deque(self._open() for _ in range(CONNECTIONS))
-        self._pods = [door.create(creation.plain(number)) for number in range(VARIANTS)]
+        self._pods = [creator.create(creation.plain(number)) for number in range(VARIANTS)]
 
     def run(self, every: float, tell: Callable[[Tally], None]) -> Tally:
         """Creates all pods; `tell` is called every so many seconds."""
@@ -69,7 +69,7 @@ class Stream:
 
     def _run(self, every: float, tell: Callable[[Tally], None]) -> None:
         clock = time.perf_counter
-        start = told = clock() + 0.05
+        start = reported = clock() + 0.05
         over = start + self._count / self._rate + LAST
         number = 0
         while number < self._count or len(self._idle) < CONNECTIONS:
@@ -78,8 +78,8 @@ class Stream:
                 left = self._count - number + CONNECTIONS - len(self._idle)
                 self.tally.failures += ["not answered at the end"] * left
                 return
-            if now - told >= every:
-                told += every
+            if now - reported >= every:
+                reported += every
                 tell(self.tally)
             while self._idle and number < self._count and (due := start + number / self._rate) <= now:
                 self._create(self._idle.popleft(), number, due)
@@ -122,7 +122,7 @@ class Stream:
         self._idle.append(self._open())
 
     def _open(self) -> Connection:
-        connection = self._door.connection()
+        connection = self._creator.connection()
         self._members[connection.fileno()] = connection
         self._epoll.register(connection.fileno(), select.EPOLLIN)
         return connection

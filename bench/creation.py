@@ -25,7 +25,7 @@ PATIENCE = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class PodCreator:
     """The API server as its administrator reaches it."""
 
     port: int
@@ -48,9 +48,9 @@ class Door:
         return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def door(plane: ControlPlane) -> Door:
+def pod_creator(plane: ControlPlane) -> PodCreator:
     pair = plane.authority.client(ADMIN, MASTERS)
-    return Door(plane.apiserver.port, plane.authority.trusting(pair))
+    return PodCreator(plane.apiserver.port, plane.authority.trusting(pair))
 
 
 def plain(number: int, name: str = "", *, who: str = "", **spec: object) -> bytes:
@@ -59,21 +59,21 @@ def plain(number: int, name: str = "", *, who: str = "", **spec: object) -> byte
     labels = {"build": f"b{number}", **_whose(who)}
     meta = {"labels": labels, "ownerReferences": [{**owner, "controller": True}]}
     container = {"name": "checkout", "image": "example.com/shop/checkout:2.14.3"}
-    wanted = {"serviceAccountName": fixtures.account("aws"), "containers": [container]}
-    return _encoded({"metadata": meta, "spec": {**wanted, **spec}}, name)
+    expected = {"serviceAccountName": fixtures.account("aws"), "containers": [container]}
+    return _encoded({"metadata": meta, "spec": {**expected, **spec}}, name)
 
 
 def large(number: int, *, who: str = "") -> bytes:
     """Two containers, 15 variables, probes: 5 KB, and 10 KB when the webhook sees it."""
-    made = pod(fixtures.account("aws"), f"{number:016x}")
-    made["metadata"]["labels"] |= _whose(who)
+    created = pod(fixtures.account("aws"), f"{number:016x}")
+    created["metadata"]["labels"] |= _whose(who)
     for added in ("managedFields", "creationTimestamp", "namespace"):
-        del made["metadata"][added]
-    del made["status"], made["spec"]["serviceAccount"], made["spec"]["priority"]
-    token = made["spec"]["volumes"].pop()["name"]
-    for container in made["spec"]["containers"]:
+        del created["metadata"][added]
+    del created["status"], created["spec"]["serviceAccount"], created["spec"]["priority"]
+    token = created["spec"]["volumes"].pop()["name"]
+    for container in created["spec"]["containers"]:
         container["volumeMounts"] = [mount for mount in container["volumeMounts"] if mount["name"] != token]
-    return _encoded(made, "")
+    return _encoded(created, "")
 
 
 WHO = "bench/who"

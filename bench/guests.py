@@ -77,7 +77,7 @@ class Guests:
             return web.json_response({"kind": "Status", "code": 404, "message": "not found"}, status=404)
         if request.method == "DELETE":
             del self._objects[path]
-            self._tell(path, "DELETED", found)
+            self._report(path, "DELETED", found)
         return web.json_response(found)
 
     def _apply(self, path: str, obj: Json) -> web.Response:
@@ -89,10 +89,10 @@ class Guests:
             "managedFields": [APPLIED],
         }
         self._objects[path] = obj
-        self._tell(path, "MODIFIED" if known else "ADDED", obj)
+        self._report(path, "MODIFIED" if known else "ADDED", obj)
         return web.json_response(obj, status=200 if known else 201)
 
-    def _tell(self, path: str, change: str, obj: Json) -> None:
+    def _report(self, path: str, change: str, obj: Json) -> None:
         for queue in self._watches.get(path.rpartition("/")[0], ()):
             queue.put_nowait({"type": change, "object": obj})
 
@@ -189,9 +189,9 @@ async def _review(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 async def main(port: int, base: int, cert: str, key: str, management: str) -> None:
-    guests, replicas = Guests(), Replicas(base)
+    hosted_clusters, replicas = Guests(), Replicas(base)
     app = web.Application()
-    app.router.add_route("*", "/{path:.*}", guests.answer)
+    app.router.add_route("*", "/{path:.*}", hosted_clusters.answer)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(cert, key)
     runner = web.AppRunner(app, access_log=None)

@@ -1,8 +1,8 @@
 """A real control plane (etcd and kube-apiserver, built once and cached) and our webhook on it.
 
-Rights, settings and registration are what `vestibule render` prints (`tests/apiserver/hall.py`); only the
-Service becomes a URL and the process is started here, on its core, as everywhere in the bench. No controller
-runs: pods stay pending, and nothing writes but us.
+RBAC, settings and webhook configuration are what `vestibule render` prints
+(`tests/apiserver/webhook_installation.py`); only the Service becomes a URL and the process is started here,
+on its core, as everywhere in the bench. No controller runs: pods stay pending, and nothing writes but us.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.apiserver.hall import Hall
+from tests.apiserver.webhook_installation import WebhookInstallation
 from tests.rig.client import Refused
 from tests.rig.controlplane import ControlPlane
 from tests.rig.process import Failed
@@ -39,7 +39,7 @@ class Webhook:
     """Our process on a control plane."""
 
     child: processes.Child
-    hall: Hall
+    installation: WebhookInstallation
     port: int
     metrics_port: int
     trust: Path
@@ -74,20 +74,20 @@ def plane(rig: Rig, name: str, *, aside: bool = False, **flags: str) -> Iterator
     try:
         with cores.pinned(rig.split.loader if aside else None):
             folder = rig.scratch / f"plane-{name}"
-            made = ControlPlane(folder, controllers=False, flags={**UNAUDITED, **flags})
-            made.start()
+            created = ControlPlane(folder, controllers=False, flags={**UNAUDITED, **flags})
+            created.start()
     except (CannotBuild, Failed) as problem:
         raise Unavailable(processes.clean(str(problem).splitlines()[0])) from problem
     try:
-        seeding.put(made.etcd.port, cluster.objects())
-        yield made
+        seeding.put(created.etcd.port, cluster.objects())
+        yield created
     finally:
-        made.stop()
+        created.stop()
 
 
-def hall(made: ControlPlane, name: str = "bench", **settings: Any) -> Hall:
+def installation(made: ControlPlane, name: str = "bench", **settings: Any) -> WebhookInstallation:
     """What is rendered for these settings, applied but for the registration."""
-    found = Hall(made, made.folder / "hall", name, **settings)
+    found = WebhookInstallation(made, made.folder / "installation", name, **settings)
     found.apply(
         "Namespace",
         "ClusterRole",
@@ -99,33 +99,35 @@ def hall(made: ControlPlane, name: str = "bench", **settings: Any) -> Hall:
 
 
 @contextmanager
-def webhook(rig: Rig, stand: Hall, limit: float = 60.0, *, free: bool = False) -> Iterator[Webhook]:
+def webhook(
+    rig: Rig, environment: WebhookInstallation, limit: float = 60.0, *, free: bool = False
+) -> Iterator[Webhook]:
     """Our process, ready within `limit` seconds. Raises Unavailable.
 
     `free`: it may use all cores, as the API server does. On a core of its own it would have to wait for the
     API server's work there while the other core is idle.
     """
     port, metrics = processes.free_port(), processes.free_port()
-    tls = stand.folder / "tls"
+    tls = environment.folder / "tls"
     command = subject.live_command(
-        port, metrics, stand.kubeconfig, stand.settings_file, tls / "tls.crt", tls / "tls.key"
+        port, metrics, environment.kubeconfig, environment.settings_file, tls / "tls.crt", tls / "tls.key"
     )
-    trust = stand.folder / "trust.pem"
-    trust.write_bytes(stand.authority.pem)
-    log = stand.folder / "webhook.log"
+    trust = environment.folder / "trust.pem"
+    trust.write_bytes(environment.authority.pem)
+    log = environment.folder / "webhook.log"
     core = None if free else rig.split.server
     with processes.running(command, log, core, subject.webhook_environment()) as child:
         # the plain port says it too, and does not cost a handshake per look
         ready = f"http://127.0.0.1:{metrics}/readyz"
         processes.wait_until(child, lambda: processes.answers_200(ready, rig.trust), limit)
-        yield Webhook(child, stand, port, metrics, trust)
+        yield Webhook(child, environment, port, metrics, trust)
 
 
-def wait_called(stand: Hall, seconds: float = 20.0) -> None:
+def wait_called(environment: WebhookInstallation, seconds: float = 20.0) -> None:
     """Until the API server calls the webhook. Raises Unavailable."""
-    door = creation.door(stand.plane)
-    request = door.create(creation.plain(0), dry=True)
-    with closing(door.connection()) as connection:
+    creator = creation.pod_creator(environment.plane)
+    request = creator.create(creation.plain(0), dry=True)
+    with closing(creator.connection()) as connection:
         deadline = time.perf_counter() + seconds
         while not creation.mutated(connection.answer):
             connection.send(request, 0.0)

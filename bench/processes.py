@@ -63,8 +63,8 @@ def cpu_seconds(pid: int) -> float:
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Ours, without what slows Python down; some machines switch bytecode off, an image does not."""
-    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, **(extra or {})}
+    stored = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return {**stored, **(extra or {})}
 
 
 @contextmanager

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import msgspec
-from tests.apiserver.hall import Hall
+from tests.apiserver.webhook_installation import WebhookInstallation
 
 from bench import creation, processes, subject
 from bench.connection import Connection
-from bench.creation import Door
+from bench.creation import PodCreator
 from bench.pod import NAMESPACE, Json
 from bench.processes import Unavailable
 from bench.rig import Rig
@@ -27,10 +27,10 @@ LEAST = [{"op": "add", "path": "/metadata/annotations", "value": {"bench": "patc
 """The smallest change there is; annotations that a pod has are lost, which nobody misses here."""
 
 
-def patch_for(door: Door, connection: Connection, pod: Callable[[int], bytes]) -> bytes:
+def patch_for(creator: PodCreator, connection: Connection, pod: Callable[[int], bytes]) -> bytes:
     """What we would send for a pod, as JSON text: worked out from the pod as the API server leaves it when
     nobody is called. Raises Unavailable."""
-    connection.send(door.create(pod(0), dry=True), 0.0)
+    connection.send(creator.create(pod(0), dry=True), 0.0)
     if connection.wait(creation.PATIENCE) != 201:
         raise Unavailable(f"API server answers {connection.answer[-200:]!r}")
     review = {
@@ -58,13 +58,13 @@ def _object(answer: bytes) -> Json:
 
 
 @contextmanager
-def undecided(rig: Rig, stand: Hall, patches: dict[str, bytes]) -> Iterator[int]:
+def undecided(rig: Rig, environment: WebhookInstallation, patches: dict[str, bytes]) -> Iterator[int]:
     """The port of the server that decides nothing, with our certificate."""
     folder = rig.scratch / "patches"
     folder.mkdir(exist_ok=True)
     for name, patch in patches.items():
         (folder / name).write_bytes(base64.b64encode(patch))
-    port, tls = processes.free_port(), stand.folder / "tls"
+    port, tls = processes.free_port(), environment.folder / "tls"
     command = processes.python(
         "bench.yes_engine", str(port), str(tls / "tls.crt"), str(tls / "tls.key"), str(folder)
     )
@@ -74,18 +74,18 @@ def undecided(rig: Rig, stand: Hall, patches: dict[str, bytes]) -> Iterator[int]
 
 
 @contextmanager
-def registered(stand: Hall, entry: Json, urls: dict[str, str]) -> Iterator[None]:
+def registered(environment: WebhookInstallation, entry: Json, urls: dict[str, str]) -> Iterator[None]:
     """Each URL registered as `entry`, for the pods that choose its name."""
-    made = json.loads(json.dumps(stand.objects["MutatingWebhookConfiguration"]))
+    created = json.loads(json.dumps(environment.objects["MutatingWebhookConfiguration"]))
     paths = []
     try:
         for who, url in urls.items():
             hook = {**entry, "clientConfig": {**entry["clientConfig"], "url": url}}
             hook["objectSelector"] = {"matchLabels": {creation.WHO: who}}
-            thing = {**made, "metadata": {"name": f"bench-{who}"}, "webhooks": [hook]}
-            paths.append(f"/apis/{made['apiVersion']}/mutatingwebhookconfigurations/bench-{who}")
-            stand.plane.admin.apply(paths[-1], thing, "bench", force=True).object  # noqa: B018 - raises
+            obj = {**created, "metadata": {"name": f"bench-{who}"}, "webhooks": [hook]}
+            paths.append(f"/apis/{created['apiVersion']}/mutatingwebhookconfigurations/bench-{who}")
+            environment.plane.admin.apply(paths[-1], obj, "bench", force=True).object  # noqa: B018 - raises
         yield
     finally:
         for path in paths:
-            stand.plane.admin.delete(path)
+            environment.plane.admin.delete(path)

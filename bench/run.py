@@ -68,13 +68,13 @@ def options(arguments: list[str]) -> argparse.Namespace:
 
 
 def _sections(text: str) -> list[str]:
-    wanted = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = sorted(set(wanted) - set(SECTIONS))
-    if unknown or not wanted:
+    expected = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = sorted(set(expected) - set(SECTIONS))
+    if unknown or not expected:
         raise argparse.ArgumentTypeError(
             f"no section {', '.join(unknown)!r}, want some of {', '.join(SECTIONS)}"
         )
-    return [name for name in SECTIONS if name in wanted]
+    return [name for name in SECTIONS if name in expected]
 
 
 def main(arguments: list[str]) -> int:
@@ -91,19 +91,19 @@ def main(arguments: list[str]) -> int:
     began, load = time.monotonic(), os.getloadavg()[0]
     found: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="vestibule-bench-") as scratch:
-        stand = rig.make(Path(scratch), tool, lengths, chosen.seed)
-        print(stand.split.told, stand.loader.told, sep="; ")
+        environment = rig.make(Path(scratch), tool, lengths, chosen.seed)
+        print(environment.split.told, environment.loader.told, sep="; ")
         if load > 0.5:
             print(f"machine is busy (load {load:.1f} on {len(cores.usable())} cores): trust the ratios only")
         for name in chosen.only:
             print(f"measuring {name} …", flush=True)
-            found += SECTIONS[name](stand)
+            found += SECTIONS[name](environment)
     circumstances = {
         "seed": chosen.seed,
         "quick": chosen.quick,
         "sections": chosen.only,
-        "pinning": stand.split.told,
-        "loader": "wrk" if stand.loader.tool else "ours",
+        "pinning": environment.split.told,
+        "loader": "wrk" if environment.loader.tool else "ours",
         "load_before": round(load, 2),
     }
     results.write(found, circumstances)

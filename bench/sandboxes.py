@@ -61,31 +61,31 @@ def review(number: int, seed: int) -> Json:
 @functools.cache
 def bodies(seed: int) -> list[bytes]:
     """All of them as compact JSON, in an order that has nothing to do with the rules'."""
-    made = [msgspec.json.encode(review(number, seed)) for number in range(SPACES)]
-    random.Random(seed).shuffle(made)
-    return made
+    created = [msgspec.json.encode(review(number, seed)) for number in range(SPACES)]
+    random.Random(seed).shuffle(created)
+    return created
 
 
 def must_be_sandboxed(body: bytes, answer: bytes) -> None:
     """The pod has the class, the annotations of its rule and of the KataConfig, its size if it is a peer pod,
     and its identity if it asks for one. Raises answers.Wrong."""
-    asked = msgspec.json.decode(body)
-    number = int(asked["request"]["namespace"].removeprefix("team-"))
-    pod = answers.patched(asked, answer)
+    requested = msgspec.json.decode(body)
+    number = int(requested["request"]["namespace"].removeprefix("team-"))
+    pod = answers.patched(requested, answer)
     rule, peer = number // _EACH, number // _EACH % 4 == 0
-    wanted = {"example.com/rule": str(rule), "example.com/zone": "b"}
+    expected = {"example.com/rule": str(rule), "example.com/zone": "b"}
     if peer:
-        wanted |= {f"{PREFIX}default_vcpus": "2", f"{PREFIX}default_memory": str(2 * (256 + number % 512))}
+        expected |= {f"{PREFIX}default_vcpus": "2", f"{PREFIX}default_memory": str(2 * (256 + number % 512))}
     else:
-        wanted[f"{PREFIX}default_vcpus"] = "4"
-    got = {key: pod["metadata"]["annotations"].get(key) for key in wanted}
-    if got != wanted or pod["spec"].get("runtimeClassName") != ("kata-remote" if peer else "kata"):
+        expected[f"{PREFIX}default_vcpus"] = "4"
+    got = {key: pod["metadata"]["annotations"].get(key) for key in expected}
+    if got != expected or pod["spec"].get("runtimeClassName") != ("kata-remote" if peer else "kata"):
         raise answers.Wrong(f"pod of {space(number)} has {pod['spec'].get('runtimeClassName')} and {got}")
     zero = pod["spec"]["containers"][1]["resources"].get("limits") == {"cpu": "0", "memory": "0"}
     if zero != peer:
         raise answers.Wrong(f"pod of {space(number)}: resources are {'' if zero else 'not '}taken away")
     if number % 2:
-        answers.must_have(asked, answer, "AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE")
+        answers.must_have(requested, answer, "AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE")
 
 
 def _names(number: int) -> tuple[str, str]:

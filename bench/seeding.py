@@ -28,33 +28,33 @@ _PLURALS = {
 }
 
 
-def put(port: int, things: Iterable[Json], prefix: str = "/registry") -> int:
+def put(port: int, objects: Iterable[Json], prefix: str = "/registry") -> int:
     """Writes the objects through etcd's JSON gateway; how many there were. Raises OSError."""
     count = 0
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as to:
-        for batch in _batches(things):
-            puts = [{"requestPut": {"key": _key(prefix, thing), "value": _value(thing)}} for thing in batch]
+        for batch in _batches(objects):
+            puts = [{"requestPut": {"key": _key(prefix, obj), "value": _value(obj)}} for obj in batch]
             body = msgspec.json.encode({"success": puts})
             to.request("POST", "/v3/kv/txn", body, {"Content-Type": "application/json"})
             answer = to.getresponse()
-            said = answer.read()
+            message = answer.read()
             if answer.status != 200:
-                raise OSError(f"etcd answers {answer.status}: {said[:120]!r}")
+                raise OSError(f"etcd answers {answer.status}: {message[:120]!r}")
             count += len(batch)
     return count
 
 
-def _batches(things: Iterable[Json]) -> Iterator[list[Json]]:
-    rest = iter(things)
+def _batches(objects: Iterable[Json]) -> Iterator[list[Json]]:
+    rest = iter(objects)
     while batch := list(islice(rest, BATCH)):
         yield batch
 
 
-def _key(prefix: str, thing: Json) -> str:
-    meta = thing["metadata"]
-    steps = [prefix, _PLURALS[thing["kind"]], meta.get("namespace", ""), meta["name"]]
+def _key(prefix: str, obj: Json) -> str:
+    meta = obj["metadata"]
+    steps = [prefix, _PLURALS[obj["kind"]], meta.get("namespace", ""), meta["name"]]
     return base64.b64encode("/".join(step for step in steps if step).encode()).decode()
 
 
-def _value(thing: Json) -> str:
-    return base64.b64encode(msgspec.json.encode(thing)).decode()
+def _value(obj: Json) -> str:
+    return base64.b64encode(msgspec.json.encode(obj)).decode()

@@ -96,7 +96,7 @@ def _politely() -> list[str]:
 def _watched(command: list[str], folder: Path) -> None:
     """Runs to the end and shows that it lives. Raises Unavailable with its last line when it fails."""
     environment = {**os.environ, "CGO_ENABLED": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    began = told = time.monotonic()
+    began = reported = time.monotonic()
     last, lines = "it said nothing", 0
     with subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -108,8 +108,8 @@ def _watched(command: list[str], folder: Path) -> None:
             if now - began > BUILD_LIMIT:
                 process.kill()
                 raise Unavailable(f"build took longer than {BUILD_LIMIT:g} s")
-            if now - told > 5:
-                told = now
+            if now - reported > 5:
+                reported = now
                 print(f"  {now - began:4.0f} s, {lines} packages, now {processes.clean(last)}", flush=True)
     if process.returncode != 0:
         raise Unavailable(f"build failed: {processes.clean(last)}")

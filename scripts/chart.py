@@ -104,8 +104,8 @@ def page() -> str:
         if "ours" in one:
             text = f"`{one['ours']}`"
             if "values" in one:
-                said = ", ".join(f"`{theirs}` → `{ours}`" for theirs, ours in one["values"].items())
-                text += f", where {said}"
+                message = ", ".join(f"`{theirs}` → `{ours}`" for theirs, ours in one["values"].items())
+                text += f", where {message}"
         elif "only" in one:
             text = f"`{one['only']}` is what we have; anything else is refused"
         elif "refused" in one:
@@ -113,8 +113,8 @@ def page() -> str:
         else:
             text = f"not needed: {one['ignored']}"
         others.append(f"| `{one['name']}` | {text} |")
-    made = reference.MADE.replace("scripts/reference.py", "scripts/chart.py")
-    return f"""{made}
+    created = reference.MADE.replace("scripts/reference.py", "scripts/chart.py")
+    return f"""{created}
 # Values of the chart
 
 Every value of the [chart](../helm.md), with its default.
@@ -137,7 +137,7 @@ A value that is set under both names is refused.
 
 def files() -> dict[Path, str]:
     """Every file that is made, with its text."""
-    made = {
+    created = {
         CHART / "Chart.yaml": chart_text(),
         CHART / "values.yaml": values_text(),
         CHART / "values.schema.json": schema.text(names()),
@@ -146,8 +146,8 @@ def files() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "chart.md": page(),
     }
     for path in sorted((ROOT / "deploy" / "crds").glob("*.yaml")):
-        made[CHART / "files" / "crds" / path.name] = path.read_text("utf-8")
-    return made
+        created[CHART / "files" / "crds" / path.name] = path.read_text("utf-8")
+    return created
 
 
 def package(folder: Path) -> Path:
@@ -169,9 +169,9 @@ def package(folder: Path) -> Path:
 
 def main(arguments: list[str]) -> int:
     """Exit code 1 when ``--check`` finds something stale."""
-    made = files()
-    stale = [path for path, text in made.items() if not path.exists() or path.read_text("utf-8") != text]
-    crds = {path for path in made if path.parent.name == "crds"}
+    created = files()
+    stale = [path for path, text in created.items() if not path.exists() or path.read_text("utf-8") != text]
+    crds = {path for path in created if path.parent.name == "crds"}
     extra = [path for path in (CHART / "files" / "crds").glob("*") if path not in crds]
     if "--check" in arguments:
         for path in stale + extra:
@@ -181,7 +181,7 @@ def main(arguments: list[str]) -> int:
         path.unlink()
     for path in stale:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(made[path], "utf-8")
+        path.write_text(created[path], "utf-8")
         print(f"wrote {path.relative_to(ROOT)}")
     if "--package" in arguments:
         target = package(Path(arguments[arguments.index("--package") + 1]))

@@ -13,9 +13,9 @@ FOLDER = Path(__file__).parent.parent / "deploy" / "crds"
 
 def main(arguments: list[str]) -> int:
     """Write the files that are stale, or tell them."""
-    made = {
-        FOLDER / f"{thing['metadata']['name']}.yaml": printer.yaml_text([thing])
-        for thing in (
+    created = {
+        FOLDER / f"{obj['metadata']['name']}.yaml": printer.yaml_text([obj])
+        for obj in (
             crds.identity_policy(),
             crds.webhook(),
             crds.hosted_webhook(),
@@ -24,12 +24,12 @@ def main(arguments: list[str]) -> int:
             *aro_crds.definitions(),
         )
     }
-    stale = [path for path, text in made.items() if not path.exists() or path.read_text("utf-8") != text]
+    stale = [path for path, text in created.items() if not path.exists() or path.read_text("utf-8") != text]
     for path in stale:
         if "--check" in arguments:
             print(f"deploy/crds/{path.name} is stale: run scripts/crds.py", file=sys.stderr)
         else:
-            path.write_text(made[path], "utf-8")
+            path.write_text(created[path], "utf-8")
             print(f"wrote deploy/crds/{path.name}")
     return 1 if stale and "--check" in arguments else 0
 

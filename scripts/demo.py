@@ -105,9 +105,11 @@ class Webhook:
     def _ports(self) -> tuple[int, int] | None:
         """The ports that the kernel picked, from the log."""
         lines = [line for line in self._log.read_text().splitlines(keepends=True) if line.endswith("}\n")]
-        told = {entry["server"]: entry for entry in map(json.loads, lines) if entry["text"] == "listening"}
-        if self.alive() and {"webhook", "metrics"} <= told.keys():
-            return told["webhook"]["addresses"][0][1], told["metrics"]["addresses"][0][1]
+        reported = {
+            entry["server"]: entry for entry in map(json.loads, lines) if entry["text"] == "listening"
+        }
+        if self.alive() and {"webhook", "metrics"} <= reported.keys():
+            return reported["webhook"]["addresses"][0][1], reported["metrics"]["addresses"][0][1]
         return None
 
     @staticmethod
@@ -200,11 +202,11 @@ def comment(result: inject.PodResult, beginning: str = "# ") -> str:
     return next((line.removeprefix(beginning) for line in lines if line.startswith(beginning)), "")
 
 
-def show(number: int, result: inject.PodResult, hall: Webhook) -> tuple[str, ...]:
+def show(number: int, result: inject.PodResult, installation: Webhook) -> tuple[str, ...]:
     """Send one pod and tell what happened; raises Failure when it is not what should have happened."""
     pod, verdict = result.template.pod, result.verdict
     heading(f"{number}. {comment(result)}")
-    answer = hall.review(pod)
+    answer = installation.review(pod)
     if answer.operations != result.pod_operations or answer.allowed != verdict.allowed:
         raise Failure(f"{result.template}: the webhook and the offline decision differ")
     outcome = ",".join(verdict.providers) or ("nothing" if answer.allowed else "refused")
@@ -219,13 +221,13 @@ def show(number: int, result: inject.PodResult, hall: Webhook) -> tuple[str, ...
         denied = f'admission webhook "{webhook_configurations.WEBHOOK_NAME}" denied the request:'
         say(f"what the author of the pod reads\n  {denied} {answer.message}", "red")
     elif answer.warnings:
-        told = "".join(f"\n  Warning: {warning}" for warning in answer.warnings)
-        say(f"what the author of the pod reads{told}", "yellow")
+        reported = "".join(f"\n  Warning: {warning}" for warning in answer.warnings)
+        say(f"what the author of the pod reads{reported}", "yellow")
     elif not answer.operations:
         say("the pod passes as it is", "green")
     after = copy.deepcopy(pod)
     apply.patch(after, answer.operations)
-    if hall.review(after).operations:
+    if installation.review(after).operations:
         raise Failure(f"{result.template}: the second pass changed the pod again")
     again = "no change" if answer.operations else "-"
     return str(result.template), outcome, again, f"{answer.milliseconds:.1f} ms"
@@ -234,15 +236,15 @@ def show(number: int, result: inject.PodResult, hall: Webhook) -> tuple[str, ...
 def show_diff(before: str, after: str) -> None:
     """The pod's own file, before and after; what one container gets like the one before is said once."""
     lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2))[2:]
-    told: set[tuple[str, ...]] = set()
+    reported: set[tuple[str, ...]] = set()
     for sign, group in itertools.groupby(lines, key=lambda line: line[0]):
         run = tuple(group)
         if sign == "@":
             say("  ⋮", "cyan")
-        elif run in told and len(run) > 3:
+        elif run in reported and len(run) > 3:
             say(f"  +      … the same {len(run)} lines as above", "green")
         else:
-            told.add(run)
+            reported.add(run)
             for line in run:
                 say(f"  {cut(line, WIDTH)}", {"+": "green", "-": "red"}.get(sign, "dim"))
 
@@ -263,17 +265,17 @@ def main() -> None:
     files = manifest_files.read([str(DEMO / "workloads")], sys.stdin.buffer)
     results = inject.run(files, cluster, policy).results
     say(f"{len(results)} pods pass the webhook; the cluster is the directory {DEMO}/cluster", "bold")
-    with webhook() as hall:
-        say(f"process {hall.pid} is ready\n{hall.ready.strip()}", "green")
-        rows = [show(number, result, hall) for number, result in enumerate(results, 1)]
-        calls = [hall.review(results[0].template.pod).milliseconds for _ in range(BURST)]
+    with webhook() as installation:
+        say(f"process {installation.pid} is ready\n{installation.ready.strip()}", "green")
+        rows = [show(number, result, installation) for number, result in enumerate(results, 1)]
+        calls = [installation.review(results[0].template.pod).milliseconds for _ in range(BURST)]
         heading("summary")
         for line in columns([("pod", "got", "second pass", "first answer"), *rows]):
             say(f"  {line}")
         p99 = statistics.quantiles(calls, n=100)[98]
         say(f"  {BURST} more reviews of pod 1, one after the other over TLS, the client's time included:")
         say(f"  p50 {statistics.median(calls):.2f} ms, p99 {p99:.2f} ms (a look; make bench measures)")
-        for line in hall.metrics():
+        for line in installation.metrics():
             say(f"  {line}", "dim")
     say(f"all as expected, {time.monotonic() - started:.1f} s", "green")
     say("\nwhat to try next", "bold")

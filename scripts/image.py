@@ -94,17 +94,17 @@ def roots(extras: Sequence[str]) -> list[str]:
     unknown = sorted(set(extras) - optional.keys())
     if unknown:
         raise SystemExit(f"--extras: {', '.join(unknown)}: want some of {', '.join(optional)}")
-    asked, queue, seen = [*project["dependencies"], "certifi"], list(extras), set(extras)
+    requested, queue, seen = [*project["dependencies"], "certifi"], list(extras), set(extras)
     while queue:
         for line in optional[queue.pop()]:
             inner = re.fullmatch(r"vestibule\[([^]]+)\]", line)
             if inner is None:
-                asked.append(line)
+                requested.append(line)
                 continue
             more = [name for name in inner[1].split(",") if name not in seen]
             queue += more
             seen |= set(more)
-    return asked
+    return requested
 
 
 def own(root: Path) -> None:

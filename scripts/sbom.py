@@ -52,8 +52,8 @@ def licences(wheel: Wheel) -> list[dict[str, Any]]:
     expression = wheel.metadata.get("License-Expression")
     if expression:
         return [{"expression": str(expression)}]
-    said = str(wheel.metadata.get("License") or "").strip()
-    known = [said] if said and "\n" not in said and len(said) < 60 else []
+    message = str(wheel.metadata.get("License") or "").strip()
+    known = [message] if message and "\n" not in message and len(message) < 60 else []
     if not known:
         listed = [str(one) for one in wheel.metadata.get_all("Classifier") or ()]
         last = [one.rpartition(" :: ")[2] for one in listed if one.startswith("License :: ")]
@@ -65,7 +65,7 @@ def licences(wheel: Wheel) -> list[dict[str, Any]]:
 def component(wheel: Wheel) -> dict[str, Any]:
     """One package."""
     address = purl(wheel.name, wheel.version)
-    made: dict[str, Any] = {
+    created: dict[str, Any] = {
         "type": "library",
         "bom-ref": address,
         "name": wheel.name,
@@ -76,8 +76,8 @@ def component(wheel: Wheel) -> dict[str, Any]:
     }
     about = licences(wheel)
     if about:
-        made["licenses"] = about
-    return made
+        created["licenses"] = about
+    return created
 
 
 def bill(found: Sequence[Wheel], roots: Sequence[str]) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def bill(found: Sequence[Wheel], roots: Sequence[str]) -> dict[str, Any]:
     ]
     direct = sorted({purl(by_name[name].name, by_name[name].version) for name in roots if name in by_name})
     needs.append({"ref": own, "dependsOn": sorted([*direct, str(runtime["bom-ref"])])})
-    made: dict[str, Any] = {
+    created: dict[str, Any] = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
@@ -129,11 +129,11 @@ def bill(found: Sequence[Wheel], roots: Sequence[str]) -> dict[str, Any]:
     }
     when = os.environ.get("SOURCE_DATE_EPOCH")
     if when:
-        moment = datetime.datetime.fromtimestamp(int(when), datetime.UTC)
-        made["metadata"]["timestamp"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-    content = hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()
-    made["serialNumber"] = f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, content)}"
-    return made
+        instant = datetime.datetime.fromtimestamp(int(when), datetime.UTC)
+        created["metadata"]["timestamp"] = instant.strftime("%Y-%m-%dT%H:%M:%SZ")
+    content = hashlib.sha256(json.dumps(created, sort_keys=True).encode()).hexdigest()
+    created["serialNumber"] = f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, content)}"
+    return created
 
 
 def main(words: Sequence[str]) -> int:

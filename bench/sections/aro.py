@@ -16,8 +16,8 @@ from pathlib import Path
 
 from tests.aro import asokinds, manifests
 from tests.aro.asodouble import AsoDouble, Pool
+from tests.aro.environment import nodes, owned, said
 from tests.aro.manifests import Wish
-from tests.aro.stand import nodes, owned, said
 from tests.rig import build, catalogue, clusterapi
 from tests.rig.client import at
 from tests.rig.controlplane import MASTERS, ControlPlane
@@ -78,12 +78,12 @@ def _measured(rig: Rig, plane: ControlPlane, manager: Path) -> list[tuple[float,
         alone = _alone(plane, manager)
         before, done = keeping.calls(plane), aso.calls
         began = time.perf_counter()
-        made = _seeded(plane, count)
+        created = _seeded(plane, count)
         processes.wait_until(
             operator, lambda: keeping.available(metrics, "AROControlPlane") >= count + ROUNDS, LIMIT, 0.2
         )
         took = time.perf_counter() - began
-        others = aso.calls - done + made + 3 * len(made_nodes)
+        others = aso.calls - done + created + 3 * len(made_nodes)
         calls = keeping.calls(plane) - before - others
         print(f"  {count} clusters available after {took:.1f} s", flush=True)
         share, writes, looks = keeping.steady(operator, metrics, quiet)

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from contextlib import closing
 
 import msgspec
-from tests.apiserver.hall import Hall
+from tests.apiserver.webhook_installation import WebhookInstallation
 from tests.rig.controlplane import ControlPlane
 
 from bench import cluster, creation, figures, planes, processes, rivals, samples, seeding
 from bench.connection import Connection
-from bench.creation import Door
+from bench.creation import PodCreator
 from bench.figures import Figure
 from bench.planes import Webhook
 from bench.pod import Json
@@ -64,9 +64,9 @@ def measure(rig: Rig) -> list[Figure]:
         with planes.plane(rig, "cluster") as plane:
             _populate(plane)
             exclude = {"namespaces": ["kube-system", "kube-node-lease", *EXCLUDED], "hostNetwork": True}
-            stand = planes.hall(plane, OWN, exclude=exclude, webhook={"failurePolicy": "Fail"})
-            with planes.webhook(rig, stand, free=True) as webhook:
-                return [*_added(rig, stand, webhook), _unconcerned(rig, stand, webhook)]
+            environment = planes.installation(plane, OWN, exclude=exclude, webhook={"failurePolicy": "Fail"})
+            with planes.webhook(rig, environment, free=True) as webhook:
+                return [*_added(rig, environment, webhook), _unconcerned(rig, environment, webhook)]
     except planes.FAILURES as problem:
         why = processes.clean(str(problem))
         return [
@@ -81,31 +81,31 @@ def _populate(plane: ControlPlane) -> None:
     seeding.put(plane.etcd.port, [cluster.account("aws", namespace=name) for name in OUTSIDE])
 
 
-def _added(rig: Rig, stand: Hall, webhook: Webhook) -> list[Figure]:
-    door = creation.door(stand.plane)
-    entry = stand.register(webhook.port)
-    stand.plane.admin.delete(stand.configuration)
+def _added(rig: Rig, environment: WebhookInstallation, webhook: Webhook) -> list[Figure]:
+    creator = creation.pod_creator(environment.plane)
+    entry = environment.register(webhook.port)
+    environment.plane.admin.delete(environment.configuration)
     found: list[Figure] = []
-    with closing(door.connection()) as connection:
+    with closing(creator.connection()) as connection:
         for label, pod in PODS.items():
-            _called(stand, door, connection, pod, mutated=False)
-            patches = {"same": rivals.patch_for(door, connection, pod)}
+            _called(environment, creator, connection, pod, mutated=False)
+            patches = {"same": rivals.patch_for(creator, connection, pod)}
             patches["least"] = msgspec.json.encode(rivals.LEAST)
-            with rivals.undecided(rig, stand, patches) as port:
+            with rivals.undecided(rig, environment, patches) as port:
                 urls = {who: f"https://127.0.0.1:{port}/{who}" for who in LABELS}
                 urls["ours"] = entry["clientConfig"]["url"]
-                with rivals.registered(stand, entry, urls):
+                with rivals.registered(environment, entry, urls):
                     for who in urls:
                         mutated = who in MUTATED
-                        _called(stand, door, connection, pod, who=who, mutated=mutated)
-                    times = _turns(rig, door, connection, pod)
+                        _called(environment, creator, connection, pod, who=who, mutated=mutated)
+                    times = _turns(rig, creator, connection, pod)
             found += [_difference(who, label, times) for who in LABELS]
     return found
 
 
 def _called(
-    stand: Hall,
-    door: Door,
+    environment: WebhookInstallation,
+    creator: PodCreator,
     connection: Connection,
     pod: Callable[..., bytes],
     *,
@@ -113,24 +113,26 @@ def _called(
     mutated: bool,
 ) -> None:
     """Until the API server calls a webhook for this pod; nobody, if it names none. Raises Unavailable."""
-    request = door.create(pod(0, who=who), dry=True)
+    request = creator.create(pod(0, who=who), dry=True)
     deadline = time.perf_counter() + TURN_LIMIT
     while time.perf_counter() < deadline:
-        before = _calls(stand)
+        before = _calls(environment)
         _ask(connection, request)
-        if (_calls(stand) > before, creation.mutated(connection.answer)) == (bool(who), mutated):
+        if (_calls(environment) > before, creation.mutated(connection.answer)) == (bool(who), mutated):
             return
     raise Unavailable(f"registration not noticed in {TURN_LIMIT:g} s, want {who=}, {mutated=}")
 
 
-def _turns(rig: Rig, door: Door, connection: Connection, pod: Callable[..., bytes]) -> Times:
+def _turns(rig: Rig, creator: PodCreator, connection: Connection, pod: Callable[..., bytes]) -> Times:
     """Creations in turn, as many rounds as the lengths say."""
     times: Times = {who: [] for who in (*LABELS, NOBODY)}
     rounds = rig.lengths.turns * rig.lengths.creates
-    requests = {who: [door.create(pod(number, who=who), dry=True) for number in range(WARM)] for who in times}
+    requests = {
+        who: [creator.create(pod(number, who=who), dry=True) for number in range(WARM)] for who in times
+    }
     for number in range(-WARM, rounds):
-        for who, made in requests.items():
-            took = _ask(connection, made[number % WARM])
+        for who, created in requests.items():
+            took = _ask(connection, created[number % WARM])
             if creation.mutated(connection.answer) is not (who in MUTATED):
                 raise Unavailable(f"a pod of {who} in between is not as it should be")
             if number >= 0:
@@ -160,22 +162,22 @@ def _ask(connection: Connection, request: bytes) -> float:
     return took
 
 
-def _unconcerned(rig: Rig, stand: Hall, webhook: Webhook) -> Figure:
+def _unconcerned(rig: Rig, environment: WebhookInstallation, webhook: Webhook) -> Figure:
     """Every kind of pod that selectors and conditions tell apart, many times, dry; and updates of a pod."""
-    door = creation.door(stand.plane)
-    stand.register(webhook.port)
-    planes.wait_called(stand)
-    with closing(door.connection()) as connection:
-        _ask(connection, door.create(creation.plain(0, "stays")))
+    creator = creation.pod_creator(environment.plane)
+    environment.register(webhook.port)
+    planes.wait_called(environment)
+    with closing(creator.connection()) as connection:
+        _ask(connection, creator.create(creation.plain(0, "stays")))
         requests = {
             # the large pod, because a namespace of ours admits only pods that are restricted
-            **{f"in {name}": door.create(creation.large(0), namespace=name, dry=True) for name in OUTSIDE},
-            "on the host network": door.create(creation.plain(0, hostNetwork=True), dry=True),
-            "mirror pod": door.create(msgspec.json.encode(MIRROR), dry=True),
-            "update": door.patch("stays", b'{"metadata":{"labels":{"a":"b"}}}'),
+            **{f"in {name}": creator.create(creation.large(0), namespace=name, dry=True) for name in OUTSIDE},
+            "on the host network": creator.create(creation.plain(0, hostNetwork=True), dry=True),
+            "mirror pod": creator.create(msgspec.json.encode(MIRROR), dry=True),
+            "update": creator.patch("stays", b'{"metadata":{"labels":{"a":"b"}}}'),
         }
         counts: tuple[Callable[[], float], ...] = (
-            lambda: _calls(stand),
+            lambda: _calls(environment),
             lambda: webhook.total("vestibule_admission_requests_total"),
         )
         before = [count() for count in counts]
@@ -184,7 +186,7 @@ def _unconcerned(rig: Rig, stand: Hall, webhook: Webhook) -> Figure:
                 _ask(connection, request)
         after = [count() for count in counts]
         # a count is worth something only if it moves when it should
-        _ask(connection, door.create(creation.plain(0), dry=True))
+        _ask(connection, creator.create(creation.plain(0), dry=True))
         if [count() for count in counts] != [seen + 1 for seen in after]:
             raise Unavailable("a pod that is our business was not counted once")
         calls = max(now - then for now, then in zip(after, before, strict=True))
@@ -193,9 +195,9 @@ def _unconcerned(rig: Rig, stand: Hall, webhook: Webhook) -> Figure:
     return Figure(NAME, UNCONCERNED, calls, "", figures.NO_CALLS, note)
 
 
-def _calls(stand: Hall) -> float:
+def _calls(environment: WebhookInstallation) -> float:
     """Calls of our registration so far, as the API server counts."""
-    text = stand.plane.admin.get("/metrics").body.decode()
+    text = environment.plane.admin.get("/metrics").body.decode()
     return samples.total(
         text, "apiserver_admission_webhook_request_total", lambda labels: labels.get("name") == WEBHOOK_NAME
     )

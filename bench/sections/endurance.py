@@ -13,11 +13,11 @@ from collections.abc import Callable
 from contextlib import closing
 from itertools import pairwise
 
-from tests.apiserver.hall import Hall
+from tests.apiserver.webhook_installation import WebhookInstallation
 
 from bench import creates, creation, figures, planes, processes, rivals, samples
 from bench.creates import Tally
-from bench.creation import Door
+from bench.creation import PodCreator
 from bench.figures import Figure, Row
 from bench.planes import Webhook
 from bench.rig import Rig
@@ -46,24 +46,24 @@ def measure(rig: Rig) -> list[Figure]:
     ]
     try:
         with planes.plane(rig, "endurance") as plane:
-            stand = planes.hall(plane, webhook={"failurePolicy": "Fail"})
-            with planes.webhook(rig, stand, free=True) as webhook:
-                found = _measured(rig, stand, webhook)
+            environment = planes.installation(plane, webhook={"failurePolicy": "Fail"})
+            with planes.webhook(rig, environment, free=True) as webhook:
+                found = _measured(rig, environment, webhook)
         found += _rivals(rig)
     except planes.FAILURES as problem:
         return figures.unfilled(NAME, rows, processes.clean(str(problem)))
     return figures.filled(NAME, rows, found)
 
 
-def _measured(rig: Rig, stand: Hall, webhook: Webhook) -> list[tuple[float, str]]:
+def _measured(rig: Rig, environment: WebhookInstallation, webhook: Webhook) -> list[tuple[float, str]]:
     """Values and notes, in the order of the table."""
-    stand.register(webhook.port)
-    planes.wait_called(stand)
-    door = creation.door(stand.plane)
-    creates.Stream(door, RATE, WARM).run(WARM, lambda _: None)
-    before = _counts(stand)
-    tally = creates.Stream(door, RATE, rig.lengths.endurance).run(rig.lengths.endurance / 10, _tell)
-    counted = {name: count - before[name] for name, count in _counts(stand).items()}
+    environment.register(webhook.port)
+    planes.wait_called(environment)
+    creator = creation.pod_creator(environment.plane)
+    creates.Stream(creator, RATE, WARM).run(WARM, lambda _: None)
+    before = _counts(environment)
+    tally = creates.Stream(creator, RATE, rig.lengths.endurance).run(rig.lengths.endurance / 10, _report)
+    counted = {name: count - before[name] for name, count in _counts(environment).items()}
     for words in tally.failures[:WORDS]:
         print(f"  {processes.clean(words)}", flush=True)
     created = len(tally.latencies)
@@ -88,28 +88,28 @@ def _rivals(rig: Rig) -> list[tuple[float, str]]:
     found: list[tuple[float, str]] = []
     seconds = rig.lengths.endurance / 5
     with planes.plane(rig, "endurance-rivals") as plane:
-        stand = planes.hall(plane, webhook={"failurePolicy": "Fail"})
-        door = creation.door(plane)
-        found.append(_whole(door, seconds))
-        with closing(door.connection()) as connection:
-            patch = rivals.patch_for(door, connection, creation.plain)
-        with rivals.undecided(rig, stand, {"mutate": patch}) as port:
-            stand.register(port)
-            planes.wait_called(stand)
-            found.append(_whole(door, seconds))
+        environment = planes.installation(plane, webhook={"failurePolicy": "Fail"})
+        creator = creation.pod_creator(plane)
+        found.append(_whole(creator, seconds))
+        with closing(creator.connection()) as connection:
+            patch = rivals.patch_for(creator, connection, creation.plain)
+        with rivals.undecided(rig, environment, {"mutate": patch}) as port:
+            environment.register(port)
+            planes.wait_called(environment)
+            found.append(_whole(creator, seconds))
     return found
 
 
-def _whole(door: Door, seconds: float) -> tuple[float, str]:
-    creates.Stream(door, RATE, WARM).run(WARM, lambda _: None)
-    tally = creates.Stream(door, RATE, seconds).run(seconds, lambda _: None)
+def _whole(creator: PodCreator, seconds: float) -> tuple[float, str]:
+    creates.Stream(creator, RATE, WARM).run(WARM, lambda _: None)
+    tally = creates.Stream(creator, RATE, seconds).run(seconds, lambda _: None)
     note = f"p50 {tally.quantile(0.5):.1f}, slowest {tally.quantile(1.0):.0f} ms in {seconds:g} s, "
     note += f"{len(tally.failures)} failures"
     print(f"  whole creation: p99 {tally.quantile(0.99):.1f} ms, {note}", flush=True)
     return tally.quantile(0.99), note
 
 
-def _tell(tally: Tally) -> None:
+def _report(tally: Tally) -> None:
     print(
         f"  {len(tally.latencies):,} created, p99 {tally.quantile(0.99):.1f} ms, "
         f"{len(tally.failures)} failures, {tally.unmutated} without identity",
@@ -117,9 +117,9 @@ def _tell(tally: Tally) -> None:
     )
 
 
-def _counts(stand: Hall) -> Counts:
+def _counts(environment: WebhookInstallation) -> Counts:
     """What the API server counted about our webhook so far: calls, by bucket and by fate."""
-    text = stand.plane.admin.get("/metrics").body.decode()
+    text = environment.plane.admin.get("/metrics").body.decode()
 
     def total(name: str, **wanted: str) -> float:
         return samples.total(text, f"{_PREFIX}_{name}", _labelled(name=WEBHOOK_NAME, **wanted))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
-from tests.apiserver.hall import Hall
+from tests.apiserver.webhook_installation import WebhookInstallation
 from tests.rig.controlplane import ControlPlane
 from tests.rig.faultproxy import FaultProxy
 from tests.rig.faults import Status
@@ -62,11 +62,11 @@ def _measured(rig: Rig, plane: ControlPlane) -> list[tuple[float, str]]:
     others = len(plane.admin.list("/api/v1/serviceaccounts"))
     seeding.put(plane.etcd.port, accounts.namespaces(spaces, rig.seed))
     _seed(rig, plane, range(small // spaces))
-    stand = planes.hall(plane)
-    _, few = _started(rig, stand, small + others)
+    environment = planes.installation(plane)
+    _, few = _started(rig, environment, small + others)
     _seed(rig, plane, range(small // spaces, large // spaces))
-    synced, once = _started(rig, stand, large + others)
-    load, twice = _listed_again(rig, plane, stand, large + others)
+    synced, once = _started(rig, environment, large + others)
+    load, twice = _listed_again(rig, plane, environment, large + others)
     pace = f"of {load.requests:,} at {RATE:g}/s; p50 {load.p50:.2f} p99 {load.p99:.2f} ms"
     return [
         (few, f"in {spaces:,} namespaces; one in ten asks for an identity"),
@@ -76,11 +76,11 @@ def _measured(rig: Rig, plane: ControlPlane) -> list[tuple[float, str]]:
     ]
 
 
-def _seed(rig: Rig, plane: ControlPlane, numbers: range) -> None:
+def _seed(rig: Rig, plane: ControlPlane, metrics: range) -> None:
     began = time.perf_counter()
-    count = seeding.put(plane.etcd.port, accounts.accounts(rig.lengths.spaces, numbers, rig.seed))
+    count = seeding.put(plane.etcd.port, accounts.accounts(rig.lengths.spaces, metrics, rig.seed))
     print(f"  {count:,} ServiceAccounts written in {time.perf_counter() - began:.0f} s", flush=True)
-    _caught_up(plane, len(numbers) and (numbers[-1] + 1) * rig.lengths.spaces)
+    _caught_up(plane, len(metrics) and (metrics[-1] + 1) * rig.lengths.spaces)
 
 
 def _caught_up(plane: ControlPlane, count: int) -> None:
@@ -94,10 +94,10 @@ def _caught_up(plane: ControlPlane, count: int) -> None:
     raise Unavailable(f"the API server does not know {count:,} ServiceAccounts after {LIMIT:g} s")
 
 
-def _started(rig: Rig, stand: Hall, count: int) -> tuple[float, float]:
+def _started(rig: Rig, environment: WebhookInstallation, count: int) -> tuple[float, float]:
     """Seconds from the start of a process until it is ready, and its memory."""
     began = time.perf_counter()
-    with planes.webhook(rig, stand, LIMIT) as webhook:
+    with planes.webhook(rig, environment, LIMIT) as webhook:
         took = time.perf_counter() - began
         _must_know(webhook, count)
         time.sleep(SETTLE)
@@ -106,12 +106,14 @@ def _started(rig: Rig, stand: Hall, count: int) -> tuple[float, float]:
     return took, memory
 
 
-def _listed_again(rig: Rig, plane: ControlPlane, stand: Hall, count: int) -> tuple[Load, float]:
+def _listed_again(
+    rig: Rig, plane: ControlPlane, environment: WebhookInstallation, count: int
+) -> tuple[Load, float]:
     """The load while everything is listed a second time, and the memory after it."""
     # the proxy is a thread of ours; it carries the whole list and must not do so on the webhook's core
-    with cores.pinned(rig.split.loader), plane.proxy(stand.user, ()) as proxy:
-        stand.kubeconfig = plane.kubeconfig(stand.user, url=proxy.url)
-        with planes.webhook(rig, stand, LIMIT) as webhook:
+    with cores.pinned(rig.split.loader), plane.proxy(environment.user, ()) as proxy:
+        environment.kubeconfig = plane.kubeconfig(environment.user, url=proxy.url)
+        with planes.webhook(rig, environment, LIMIT) as webhook:
             before = webhook.lists()
             load = _meanwhile(rig, webhook, lambda: _too_old(proxy), lambda: webhook.lists() > before)
             _must_know(webhook, count)

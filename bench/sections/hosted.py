@@ -14,8 +14,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.apiserver.hall import path_of
-from tests.apiserver.hostedstand import API, HYPERSHIFT, TENANT, hosted_control_plane
+from tests.apiserver.hosted_environment import API, HYPERSHIFT, TENANT, hosted_control_plane
+from tests.apiserver.webhook_installation import path_of
 from tests.rig import definitions
 from tests.rig.client import at
 from tests.rig.controlplane import MASTERS, ControlPlane
@@ -71,8 +71,8 @@ def _measured(rig: Rig, plane: ControlPlane) -> list[tuple[float, str]]:
     command += ["--no-leader-elect", "--only", "nobody", "--workers", str(WORKERS)]
     command += ["--hosted", "--hosted-all-namespaces", "--allow-loopback"]
     command += ["--resync", str(quiet * 1.25), "--metrics-addr", f"127.0.0.1:{metrics}"]
-    with processes.running(light, rig.scratch / "guests.log", rig.split.loader) as guests:
-        processes.wait_until(guests, lambda: processes.listens(port), 30)
+    with processes.running(light, rig.scratch / "guests.log", rig.split.loader) as hosted_clusters:
+        processes.wait_until(hosted_clusters, lambda: processes.listens(port), 30)
         before, began = keeping.calls(plane), time.perf_counter()
         with processes.running(command, rig.scratch / "operator.log", rig.split.server) as operator:
             processes.wait_until(
@@ -103,8 +103,8 @@ def _seed(rig: Rig, plane: ControlPlane, port: int) -> None:
         namespace = f"guest-{number}"
         client = plane.client(f"bench:{number % 4}", MASTERS)
         server = f"https://127.0.0.1:{port}/{namespace}"
-        said = base64.b64encode(kubeconfig_text(server, trusted, {}).encode()).decode()
-        secret = {"metadata": {"name": "service-network-admin-kubeconfig"}, "data": {"kubeconfig": said}}
+        message = base64.b64encode(kubeconfig_text(server, trusted, {}).encode()).decode()
+        secret = {"metadata": {"name": "service-network-admin-kubeconfig"}, "data": {"kubeconfig": message}}
         request = {
             "apiVersion": API,
             "kind": "HostedWebhook",
@@ -116,13 +116,13 @@ def _seed(rig: Rig, plane: ControlPlane, port: int) -> None:
                 "url": f"https://127.0.0.1:{BASE + number}",
             },
         }
-        for where, thing in (
+        for where, obj in (
             (at("namespaces"), {"metadata": {"name": namespace}}),
             (at("secrets", namespace), secret),
             (at("hostedcontrolplanes", namespace, api=HYPERSHIFT), hosted_control_plane(namespace)),
             (at("hostedwebhooks", namespace, api=API), request),
         ):
-            client.create(where, thing).object  # noqa: B018 - raises
+            client.create(where, obj).object  # noqa: B018 - raises
 
     began = time.perf_counter()
     with ThreadPoolExecutor(1) as pool:

@@ -28,11 +28,11 @@ def measure(rig: Rig) -> list[Figure]:
     largest = (0.0, "")
     with cores.pinned(rig.split.server):
         for settings, given in hostile.SETTINGS.items():
-            wanted = schema.parse(given, "bench")
+            expected = schema.parse(given, "bench")
             for shape, make in hostile.SHAPES.items():
                 for size in SIZES:
                     body = case.review(make(size))
-                    took, answered = _best(wanted, body)
+                    took, answered = _best(expected, body)
                     what = f"{shape} x {size:,}, {settings}, {len(body) / 1e3:.0f} KB in {took * 1e3:.1f} ms"
                     slowest = max(slowest, (took * 1e3 / (max(len(body), SMALLEST) / 1e6), what))
                     largest = max(largest, (answered / 1e6, what))

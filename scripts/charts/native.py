@@ -110,8 +110,8 @@ def _settings(certificate: Any = "self", **more: Any) -> Settings:
 
 def _cases() -> list[tuple[str, Settings]]:
     """A condition of the templates, and the settings for which it holds."""
-    whole = _settings()
-    serving = msgspec.structs.replace(whole.serving, metrics_addr="")
+    full = _settings()
+    serving = msgspec.structs.replace(full.serving, metrics_addr="")
     return [
         (".certManager", _settings("cert-manager")),
         (".serviceCa", _settings("service-ca")),
@@ -131,10 +131,10 @@ def _operator_cases() -> list[tuple[str, Settings]]:
 
     An item that a case adds goes before those that were added at the same place, so what comes later in the
     lists comes first here."""
-    whole = _settings().install
+    full = _settings().install
 
     def asked(**more: Any) -> Settings:
-        return _settings(install=msgspec.structs.replace(whole, **more))
+        return _settings(install=msgspec.structs.replace(full, **more))
 
     return [
         *_cases(),
@@ -191,9 +191,9 @@ def _operator(base: Settings) -> Iterator[str]:
     called = []
     for key in dict.fromkeys([*objects, *(key for _, found in others for key in found)]):
         called.append("".join(key).lower())
-        thing = objects.get(key)
+        obj = objects.get(key)
         found = [Case(at, mine.get(key)) for at, mine in others]
-        yield from _object(f"operator.{called[-1]}", thing, [one for one in found if one.tree != thing])
+        yield from _object(f"operator.{called[-1]}", obj, [one for one in found if one.tree != obj])
     yield _define("operator.all", json.dumps(called))
 
 
@@ -213,15 +213,15 @@ def _by_kind(objects: list[Object]) -> dict[tuple[str, str], Object]:
 
 def _by_kind_and_suffix(objects: list[Object]) -> dict[tuple[str, str], Object]:
     """Operator's objects share a name, with what they are for behind it."""
-    made: dict[tuple[str, str], Object] = {}
+    created: dict[tuple[str, str], Object] = {}
     for one in objects:
         if one["kind"] in _OTHERWISE:
             continue
         key = (one["kind"], one["metadata"]["name"].removeprefix("{{ .name }}-operator"))
-        if key in made:
+        if key in created:
             raise SystemExit(f"the chart has one place for two objects {key}: scripts/charts/native.py")
-        made[key] = one
-    return made
+        created[key] = one
+    return created
 
 
 def _object(called: str, base: Object | None, cases: list[Case]) -> Iterator[str]:
@@ -245,7 +245,7 @@ def _own_certificate(base: Settings, cases: list[tuple[str, Settings]]) -> Itera
     """What the settings file says about a certificate of our own."""
 
     def of(settings: Settings) -> Object:
-        maps = [thing["data"] for thing in install.objects(settings) if thing["kind"] == "ConfigMap"]
+        maps = [obj["data"] for obj in install.objects(settings) if obj["kind"] == "ConfigMap"]
         [one] = [data["settings.json"] for data in maps if "settings.json" in data]
         found: Object = json.loads(one)["selfCertificate"]
         return found
@@ -260,18 +260,18 @@ def _validations(base: Settings) -> Iterator[str]:
     for vocabulary in base.vocabularies:
         one = msgspec.structs.replace(base, vocabularies=(vocabulary,), eks=eks)
         [policy] = [
-            thing
-            for thing in install.objects(one)
-            if thing["kind"] == "ValidatingAdmissionPolicy" and thing["metadata"]["name"].endswith("-final")
+            obj
+            for obj in install.objects(one)
+            if obj["kind"] == "ValidatingAdmissionPolicy" and obj["metadata"]["name"].endswith("-final")
         ]
         yield _define(f"final.{vocabulary}", _yaml(policy["spec"]["validations"], []))
 
 
-def _yaml(thing: Any, cases: list[Case]) -> str:
-    made = "\n".join(tree.lines(thing, cases))
+def _yaml(obj: Any, cases: list[Case]) -> str:
+    created = "\n".join(tree.lines(obj, cases))
     for number, hole in _HOLES.items():
-        made = made.replace(str(number), hole)
-    return _ITEM.sub(r"\1{{- range .hostedNamespaces }}\n\1\2{{ . }}\n\1{{- end }}", made)
+        created = created.replace(str(number), hole)
+    return _ITEM.sub(r"\1{{- range .hostedNamespaces }}\n\1\2{{ . }}\n\1{{- end }}", created)
 
 
 def _define(called: str, body: str) -> str:

@@ -41,17 +41,17 @@ RANGES: Final[dict[str, Schema]] = {
 def text(names: list[dict[str, Any]]) -> str:
     """The whole file; ``names`` are those of other charts."""
     _, found = msgspec.json.schema_components([Values], ref_template="{name}")
-    whole = _inlined(found["Values"], found, Values)
+    full = _inlined(found["Values"], found, Values)
     for path, limits in RANGES.items():
-        _at(whole, path.split(".")).update(limits)
+        _at(full, path.split(".")).update(limits)
     for one in names:
-        _add(whole, one["name"].split("."), one)
-    whole["properties"]["global"] = {
+        _add(full, one["name"].split("."), one)
+    full["properties"]["global"] = {
         "description": "What a chart above this one shares with all of its parts; not read.",
         "type": "object",
         "additionalProperties": True,
     }
-    return json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **whole}, indent=2) + "\n"
+    return json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **full}, indent=2) + "\n"
 
 
 def _words(cls: type) -> dict[str, str]:
@@ -62,17 +62,17 @@ def _words(cls: type) -> dict[str, str]:
 
 def _inlined(schema: Schema, found: dict[str, Schema], cls: type | None) -> Schema:
     """Without references, titles and defaults, with a text for each name."""
-    made = {key: value for key, value in schema.items() if key not in ("title", "default", "required")}
+    created = {key: value for key, value in schema.items() if key not in ("title", "default", "required")}
     if schema.get("required"):
-        made["required"] = schema["required"]
+        created["required"] = schema["required"]
     if "properties" in schema and cls is not None:
         words = _words(cls)
         types = {field.encode_name: field.type for field in msgspec.structs.fields(cls)}
-        made["properties"] = {
+        created["properties"] = {
             name: {**_resolved(one, found, types[name]), **_about(words[name])}
             for name, one in schema["properties"].items()
         }
-    return made
+    return created
 
 
 def _about(words: str) -> Schema:
@@ -82,11 +82,11 @@ def _about(words: str) -> Schema:
 def _resolved(schema: Schema, found: dict[str, Schema], hint: Any) -> Schema:
     if "$ref" in schema:
         return _inlined(found[schema["$ref"]], found, hint)
-    made = {key: value for key, value in schema.items() if key != "default"}
+    created = {key: value for key, value in schema.items() if key != "default"}
     for inner in ("items", "additionalProperties"):
-        if isinstance(made.get(inner), dict):
-            made[inner] = _deep(made[inner], found)
-    return made
+        if isinstance(created.get(inner), dict):
+            created[inner] = _deep(created[inner], found)
+    return created
 
 
 def _deep(schema: Schema, found: dict[str, Schema]) -> Schema:

@@ -92,30 +92,30 @@ def _identity(item: Any) -> str:
 
 def _place(base: Any, cases: Sequence[Case], indent: int, head: str) -> Iterator[str]:
     """One key or one item, wrapped in what it depends on."""
-    there = [case for case in cases if case.tree is not _GONE]
+    existing = [case for case in cases if case.tree is not _GONE]
     gone = [case.condition for case in cases if case.tree is _GONE]
     pad = " " * indent
     if base is _GONE:
         alike: list[tuple[Any, list[str]]] = []
-        for case in there:
+        for case in existing:
             same = next((conditions for other, conditions in alike if other == case.tree), None)
             if same is None:
                 alike.append((case.tree, [case.condition]))
             else:
                 same.append(case.condition)
-        for thing, conditions in alike:
+        for obj, conditions in alike:
             yield f"{pad}{{{{- if {any_of(conditions)} }}}}"
-            yield from _plain(thing, indent, head)
+            yield from _plain(obj, indent, head)
             yield f"{pad}{{{{- end }}}}"
         return
     if gone:
         yield f"{pad}{{{{- if {none_of(gone)} }}}}"
-    different = [case for case in there if case.tree != base]
+    different = [case for case in existing if case.tree != base]
     if not different:
         yield from _plain(base, indent, head)
     elif all(isinstance(case.tree, type(base)) for case in different) and isinstance(base, dict | list):
         yield f"{pad}{head}"
-        yield from lines(base, there, indent + 2)
+        yield from lines(base, existing, indent + 2)
     else:
         for count, case in enumerate(different):
             yield f"{pad}{{{{- {'else ' if count else ''}if {case.condition} }}}}"
@@ -137,7 +137,7 @@ class _Dumper(yaml.SafeDumper):
 
 def _plain(value: Any, indent: int, head: str) -> Iterator[str]:
     """Text that depends on nothing."""
-    whole = [value] if head == "-" else {head.removesuffix(":"): value}
-    text = yaml.dump(whole, Dumper=_Dumper, sort_keys=False, width=_WIDE, allow_unicode=True)
+    full = [value] if head == "-" else {head.removesuffix(":"): value}
+    text = yaml.dump(full, Dumper=_Dumper, sort_keys=False, width=_WIDE, allow_unicode=True)
     for line in text.splitlines():
         yield " " * indent + line

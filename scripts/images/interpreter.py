@@ -59,10 +59,10 @@ def _kept(folder: Path) -> Iterator[Path]:
 def libraries(root: Path) -> list[Path]:
     """Copy what the programs and modules below ``root`` are linked with, to where the loader of libc looks;
     the originals. Raises Incomplete."""
-    wanted = sorted(path for path in root.rglob("*") if path.is_file() and _linked(path))
+    expected = sorted(path for path in root.rglob("*") if path.is_file() and _linked(path))
     found: dict[str, Path] = {}
     missing: set[str] = set()
-    for name, path in _needed(wanted):
+    for name, path in _needed(expected):
         if path is None:
             missing.add(name)
         elif not path.is_relative_to(root):
@@ -88,8 +88,8 @@ def _linked(path: Path) -> bool:
 
 def _needed(paths: Iterable[Path]) -> Iterator[tuple[str, Path | None]]:
     for path in paths:
-        told = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=False).stdout
-        for name, where in _FOUND.findall(told):
+        reported = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=False).stdout
+        for name, where in _FOUND.findall(reported):
             yield name or where, Path(where)
-        for name in _MISSING.findall(told):
+        for name in _MISSING.findall(reported):
             yield name, None

@@ -113,13 +113,13 @@ def requires(wheel: Wheel, extras: Iterable[str] = ()) -> list[tuple[str, frozen
     """Names and extras that a wheel asks for on this interpreter."""
     from packaging.requirements import Requirement
 
-    asked = []
+    requested = []
     for line in wheel.metadata.get_all("Requires-Dist") or ():
         requirement = Requirement(str(line))
         marker = requirement.marker
         if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
-            asked.append((canonical(requirement.name), frozenset(requirement.extras)))
-    return asked
+            requested.append((canonical(requirement.name), frozenset(requirement.extras)))
+    return requested
 
 
 def closure(wheels: Iterable[Wheel], roots: Iterable[str]) -> list[Wheel]:
@@ -129,9 +129,9 @@ def closure(wheels: Iterable[Wheel], roots: Iterable[str]) -> list[Wheel]:
     by_name: Mapping[str, Wheel] = {wheel.name: wheel for wheel in wheels}
     queue = []
     for root in roots:
-        asked = Requirement(root)
-        if asked.marker is None or asked.marker.evaluate():
-            queue.append((canonical(asked.name), frozenset(asked.extras)))
+        requested = Requirement(root)
+        if requested.marker is None or requested.marker.evaluate():
+            queue.append((canonical(requested.name), frozenset(requested.extras)))
     seen: dict[str, frozenset[str]] = {}
     while queue:
         name, extras = queue.pop()

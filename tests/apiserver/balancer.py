@@ -86,10 +86,10 @@ class Balancer:
         try:
             for port in self._pick():
                 with contextlib.suppress(OSError):
-                    there, out = await asyncio.open_connection("127.0.0.1", port)
+                    existing, out = await asyncio.open_connection("127.0.0.1", port)
                     try:
                         with contextlib.suppress(OSError):
-                            await asyncio.gather(_pipe(reader, out), _pipe(there, writer))
+                            await asyncio.gather(_pipe(reader, out), _pipe(existing, writer))
                     finally:
                         out.transport.abort()
                     return

@@ -78,13 +78,13 @@ class Neighbour:
             "timeoutSeconds": 5,
             **self._hook,
         }
-        thing = {
+        obj = {
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": "MutatingWebhookConfiguration",
             "metadata": {"name": self.name},
             "webhooks": [entry],
         }
-        self._plane.admin.apply(self._path, thing, "neighbour").object  # noqa: B018 - raises
+        self._plane.admin.apply(self._path, obj, "neighbour").object  # noqa: B018 - raises
         process.wait(f"{self.name} to be called", self._called, 15)
         self.asked.clear()
         return self

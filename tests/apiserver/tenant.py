@@ -32,24 +32,24 @@ class Tenant(NamedTuple):
     def secret(self, name: str, **data: str) -> None:
         """A Secret of theirs."""
         encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
-        thing = {"metadata": {"name": name}, "data": encoded}
-        self.client.create(at("secrets", self.namespace), thing).object  # noqa: B018 - raises
+        obj = {"metadata": {"name": name}, "data": encoded}
+        self.client.create(at("secrets", self.namespace), obj).object  # noqa: B018 - raises
 
     def hosted(self, name: str, target: str, **spec: Any) -> None:
         """A HostedWebhook that leads to the cluster of a kubeconfig."""
-        thing = {
+        obj = {
             "apiVersion": API,
             "kind": "HostedWebhook",
             "metadata": {"name": name},
             "spec": {"target": {"flavour": "kubeconfig", "name": target}, **spec},
         }
-        self.client.create(at("hostedwebhooks", self.namespace, api=API), thing).object  # noqa: B018 - raises
+        self.client.create(at("hostedwebhooks", self.namespace, api=API), obj).object  # noqa: B018 - raises
 
     def condition(self, name: str, kind: str) -> Json:
         """A condition of a HostedWebhook; empty when it has none yet."""
         found = self.client.get(at("hostedwebhooks", self.namespace, name, api=API)).object
-        told = found.get("status", {}).get("conditions", [])
-        return next((one for one in told if one["type"] == kind), {})
+        reported = found.get("status", {}).get("conditions", [])
+        return next((one for one in reported if one["type"] == kind), {})
 
 
 def tenant(plane: ControlPlane) -> Tenant:
@@ -112,7 +112,7 @@ class Listener:
 
     def kubeconfig(self, host: str = "127.0.0.1", cluster: Any = None, **user: Any) -> str:
         """A kubeconfig that leads here; ``cluster`` changes fields of the cluster."""
-        said = {
+        message = {
             "server": f"https://{host}:{self.port}",
             "certificate-authority-data": base64.b64encode(self.authority.pem).decode(),
             **(cluster or {}),
@@ -124,7 +124,10 @@ class Listener:
                 "current-context": "x",
                 "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
                 "clusters": [
-                    {"name": "c", "cluster": {key: value for key, value in said.items() if value is not None}}
+                    {
+                        "name": "c",
+                        "cluster": {key: value for key, value in message.items() if value is not None},
+                    }
                 ],
                 "users": [{"name": "u", "user": user}],
             }

@@ -41,9 +41,9 @@ def team(control_plane: ControlPlane) -> str:
 
 def accepted(plane: ControlPlane, namespace: str, pod: Json) -> tuple[int, str]:
     """What the API server says about a pod, without keeping it."""
-    thing = json.loads(json.dumps(pod).replace('"team-a"', json.dumps(namespace)))
-    thing["metadata"].pop("ownerReferences", None)
-    answer = plane.admin.create(at("pods", namespace), thing, dryRun="All", fieldValidation="Strict")
+    obj = json.loads(json.dumps(pod).replace('"team-a"', json.dumps(namespace)))
+    obj["metadata"].pop("ownerReferences", None)
+    answer = plane.admin.create(at("pods", namespace), obj, dryRun="All", fieldValidation="Strict")
     return answer.status, answer.message if answer.status != 201 else ""
 
 
@@ -68,12 +68,12 @@ _VALID_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 def plausible(pod: Json) -> Json:
     """The generated pod without what no API server takes: unknown fields, twins, nulls, and foreign names."""
-    thing: Json = {
+    obj: Json = {
         "metadata": {"name": "p", "namespace": "team-a"},
         "spec": {"containers": [], "initContainers": []},
     }
     annotations = pod["metadata"].get("annotations") or {}
-    thing["metadata"]["annotations"] = {
+    obj["metadata"]["annotations"] = {
         key: value for key, value in annotations.items() if re.fullmatch(r"[a-z.]+/[a-z-]+", key)
     }
     seen: set[str] = set()
@@ -83,9 +83,9 @@ def plausible(pod: Json) -> Json:
             if name in seen or not _VALID_NAME.fullmatch(name):
                 continue
             seen.add(name)
-            kept: Json = {"name": name, "image": "a"}
+            stored: Json = {"name": name, "image": "a"}
             env = {item["name"]: item for item in container.get("env") or []}
-            kept["env"] = [
+            stored["env"] = [
                 {k: v for k, v in item.items() if k in ("name", "value", "valueFrom")}
                 for item in env.values()
             ]
@@ -93,18 +93,18 @@ def plausible(pod: Json) -> Json:
                 mount["mountPath"].rstrip("/") or "/": mount["name"]
                 for mount in container.get("volumeMounts") or []
             }
-            kept["volumeMounts"] = [{"name": name, "mountPath": path} for path, name in paths.items()]
-            thing["spec"][field].append(kept)
-    if not thing["spec"]["containers"]:
-        thing["spec"]["containers"] = [{"name": "only", "image": "a"}]
+            stored["volumeMounts"] = [{"name": name, "mountPath": path} for path, name in paths.items()]
+            obj["spec"][field].append(stored)
+    if not obj["spec"]["containers"]:
+        obj["spec"]["containers"] = [{"name": "only", "image": "a"}]
     used = {
         m["name"]
         for f in ("containers", "initContainers")
-        for c in thing["spec"][f]
+        for c in obj["spec"][f]
         for m in c.get("volumeMounts", [])
     }
-    thing["spec"]["volumes"] = [{"name": name, "emptyDir": {}} for name in sorted(used)]
-    return thing
+    obj["spec"]["volumes"] = [{"name": name, "emptyDir": {}} for name in sorted(used)]
+    return obj
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -116,14 +116,14 @@ def plausible(pod: Json) -> Json:
 def test_a_generated_pod_is_accepted_after_our_patch_if_it_was_before(
     control_plane: ControlPlane, team: str, pod: Json, objects: list[Json | None], data: Json
 ) -> None:
-    thing = plausible(pod)
-    before, why = accepted(control_plane, team, thing)
-    answer = case.ask(thing, case.cluster_of(objects), schema.parse(data, "generated"))
+    obj = plausible(pod)
+    before, why = accepted(control_plane, team, obj)
+    answer = case.ask(obj, case.cluster_of(objects), schema.parse(data, "generated"))
     if not answer.response["allowed"]:
         return
 
     status, message = accepted(control_plane, team, answer.pod)
 
     assert status == 201 or before != 201, (
-        f"{message} (before: {why}); {base64.b64encode(json.dumps(thing).encode())!r}"
+        f"{message} (before: {why}); {base64.b64encode(json.dumps(obj).encode())!r}"
     )

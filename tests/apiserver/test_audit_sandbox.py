@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import Hall
-from tests.apiserver.sandboxed import INJECTION, configure, eventually, hall_of, label
+from tests.apiserver.sandbox_installation import INJECTION, configure, eventually, installation_of, label
+from tests.apiserver.webhook_installation import WebhookInstallation
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 
@@ -20,15 +20,15 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
-def hall(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Hall]:
-    with hall_of(control_plane, tmp_path, "hall-audit") as made:
-        yield made
+def installation(control_plane: ControlPlane, tmp_path: Path) -> Iterator[WebhookInstallation]:
+    with installation_of(control_plane, tmp_path, "webhook-audit") as created:
+        yield created
 
 
-def audit(hall: Hall, namespace: str) -> tuple[int, Json]:
+def audit(installation: WebhookInstallation, namespace: str) -> tuple[int, Json]:
     command = [
-        *(sys.executable, "-m", "vestibule", "audit", "--kubeconfig", str(hall.plane.kubeconfig())),
-        *("--settings", str(hall.settings_file), "--webhook-configuration", hall.name),
+        *(sys.executable, "-m", "vestibule", "audit", "--kubeconfig", str(installation.plane.kubeconfig())),
+        *("--settings", str(installation.settings_file), "--webhook-configuration", installation.name),
         *("-n", namespace, "-o", "json"),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
@@ -36,19 +36,19 @@ def audit(hall: Hall, namespace: str) -> tuple[int, Json]:
     return done.returncode, json.loads(done.stdout)
 
 
-def test_a_pod_without_its_sandbox_is_listed(hall: Hall, namespace: str) -> None:
-    label(hall, namespace, sandboxed="true")
-    configure(hall, {"runtimeClassInjection": INJECTION, "failurePolicy": "Ignore"})
-    served = eventually(hall, namespace, lambda pod: "runtimeClassName" in pod["spec"])
+def test_a_pod_without_its_sandbox_is_listed(installation: WebhookInstallation, namespace: str) -> None:
+    label(installation, namespace, sandboxed="true")
+    configure(installation, {"runtimeClassInjection": INJECTION, "failurePolicy": "Ignore"})
+    served = eventually(installation, namespace, lambda pod: "runtimeClassName" in pod["spec"])
     body = {"metadata": {"name": "served"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
-    hall.plane.admin.create(at("pods", namespace), body).object  # noqa: B018 - raises
-    assert audit(hall, namespace)[1]["missed"] == 0
-    hall.replicas[-1].terminate()
+    installation.plane.admin.create(at("pods", namespace), body).object  # noqa: B018 - raises
+    assert audit(installation, namespace)[1]["missed"] == 0
+    installation.replicas[-1].terminate()
     lost = {**body, "metadata": {"name": "lost"}}
-    kept = hall.plane.admin.create(at("pods", namespace), lost).object
-    assert "runtimeClassName" not in kept["spec"]
+    stored = installation.plane.admin.create(at("pods", namespace), lost).object
+    assert "runtimeClassName" not in stored["spec"]
 
-    code, report = audit(hall, namespace)
+    code, report = audit(installation, namespace)
 
     assert code == 3
     (item,) = report["pods"]

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import Hall, path_of
-from tests.apiserver.issued import Issued, token
+from tests.apiserver.certificates_process import CertificatesProcess, token
+from tests.apiserver.webhook_installation import WebhookInstallation, path_of
 from tests.rig import process
 from tests.rig.client import JSON_PATCH, Client, at
 from tests.rig.controlplane import ControlPlane
@@ -29,74 +29,87 @@ REGISTRATIONS = "admissionregistration.k8s.io/v1"
 
 
 @pytest.fixture
-def hall(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Hall]:
-    name = f"hall-issued-{secrets.token_hex(3)}"
-    made = Hall(control_plane, tmp_path, name, install={"certificate": "self", "caBundle": ""})
+def installation(control_plane: ControlPlane, tmp_path: Path) -> Iterator[WebhookInstallation]:
+    name = f"webhook-issued-{secrets.token_hex(3)}"
+    created = WebhookInstallation(
+        control_plane, tmp_path, name, install={"certificate": "self", "caBundle": ""}
+    )
     try:
-        made.apply()
-        registration = made.objects["MutatingWebhookConfiguration"]
-        control_plane.admin.apply(made.configuration, registration, "render", force=True).object  # noqa: B018
-        yield made
+        created.apply()
+        registration = created.objects["MutatingWebhookConfiguration"]
+        control_plane.admin.apply(created.configuration, registration, "render", force=True).object  # noqa: B018
+        yield created
     finally:
-        made.close()
+        created.close()
 
 
-def issued(hall: Hall) -> Issued:
-    hall.issued = Issued(hall.plane, hall.folder, hall.name, hall.settings_file, hall.mount)
-    return hall.issued
+def issued(installation: WebhookInstallation) -> CertificatesProcess:
+    installation.issued = CertificatesProcess(
+        installation.plane,
+        installation.folder,
+        installation.name,
+        installation.settings_file,
+        installation.mount,
+    )
+    return installation.issued
 
 
-def trusts(hall: Hall) -> bool:
+def trusts(installation: WebhookInstallation) -> bool:
     """Whether the registration is there and trusts what the Secret says."""
-    found, secret = hall.plane.admin.get(hall.configuration), hall.plane.admin.get(issued_secret(hall))
+    found, secret = (
+        installation.plane.admin.get(installation.configuration),
+        installation.plane.admin.get(issued_secret(installation)),
+    )
     if found.status != 200 or secret.status != 200:
         return False
-    told = base64.b64decode((secret.object.get("data") or {}).get("ca.crt", "")).decode()
+    reported = base64.b64decode((secret.object.get("data") or {}).get("ca.crt", "")).decode()
     bundles = [tls_secret.trusted_cas(hook) for hook in found.object["webhooks"]]
-    return bool(told) and all(one == certificate_authority.split(told) for one in bundles)
+    return bool(reported) and all(one == certificate_authority.split(reported) for one in bundles)
 
 
-def issued_secret(hall: Hall) -> str:
-    return at("secrets", hall.name, f"{hall.name}-tls")
+def issued_secret(installation: WebhookInstallation) -> str:
+    return at("secrets", installation.name, f"{installation.name}-tls")
 
 
-def hooks(hall: Hall) -> Json:
-    return json.loads(json.dumps(hall.plane.admin.get(hall.configuration).object))  # type: ignore[no-any-return]
+def hooks(installation: WebhookInstallation) -> Json:
+    return json.loads(json.dumps(installation.plane.admin.get(installation.configuration).object))  # type: ignore[no-any-return]
 
 
-def enforced(hall: Hall, client: Client) -> None:
+def enforced(installation: WebhookInstallation, client: Client) -> None:
     """Until the API server knows the policy."""
     worse = [{"op": "replace", "path": "/webhooks/0/timeoutSeconds", "value": 29}]
 
     def refused() -> bool:
-        return client.patch(hall.configuration, worse, JSON_PATCH, dryRun="All").status == 403
+        return client.patch(installation.configuration, worse, JSON_PATCH, dryRun="All").status == 403
 
     process.wait("the policy", refused, 20)
 
 
-def test_the_token_of_the_webhook_reaches_no_secret_and_no_registration(hall: Hall) -> None:
-    client = hall.plane.token_client(token(hall.plane, hall.name, hall.name))
+def test_the_token_of_the_webhook_reaches_no_secret_and_no_webhook_configuration(
+    installation: WebhookInstallation,
+) -> None:
+    client = installation.plane.token_client(token(installation.plane, installation.name, installation.name))
     try:
-        for name in (f"{hall.name}-tls", certificates_workload.signing_secret(hall.name)):
-            where = at("secrets", hall.name, name)
+        for name in (f"{installation.name}-tls", certificates_workload.signing_secret(installation.name)):
+            where = at("secrets", installation.name, name)
             assert client.get(where).status == 403
             assert client.patch(where, {"data": {}}).status == 403
             assert client.delete(where).status == 403
-        assert client.get(at("secrets", hall.name)).status == 403
+        assert client.get(at("secrets", installation.name)).status == 403
         for plural in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
-            where = at(plural, name=hall.name, api=REGISTRATIONS)
+            where = at(plural, name=installation.name, api=REGISTRATIONS)
             assert client.get(where).status == 403
             assert client.patch(where, {"webhooks": []}).status == 403
             assert client.delete(where).status == 403
-        lease = at("leases", hall.name, hall.name, api="coordination.k8s.io/v1")
+        lease = at("leases", installation.name, installation.name, api="coordination.k8s.io/v1")
         assert client.patch(lease, {"spec": {"holderIdentity": "me"}}).status == 403
     finally:
         client.close()
     # nor does what is rendered show replicas the key of the CA
-    pod = hall.objects["Deployment"]["spec"]["template"]["spec"]
+    pod = installation.objects["Deployment"]["spec"]["template"]["spec"]
     shown = [one["secret"] for one in pod["volumes"] if "secret" in one]
     keys = [item["key"] for item in shown[0]["items"]]
-    assert [one["secretName"] for one in shown] == [f"{hall.name}-tls"]
+    assert [one["secretName"] for one in shown] == [f"{installation.name}-tls"]
     assert keys == ["tls.crt", "tls.key"]
 
 
@@ -137,50 +150,52 @@ ATTACKS: dict[str, list[Json]] = {
 }
 
 
-def test_a_stolen_token_of_the_issuer_changes_the_bundle_and_nothing_else(hall: Hall) -> None:
-    client, admin = issued(hall).client(), hall.plane.admin
+def test_a_stolen_token_of_the_issuer_changes_the_bundle_and_nothing_else(
+    installation: WebhookInstallation,
+) -> None:
+    client, admin = issued(installation).client(), installation.plane.admin
     other = {
         "op": "add",
         "path": "/webhooks/-",
-        "value": {**hooks(hall)["webhooks"][0], "name": "x.example.com"},
+        "value": {**hooks(installation)["webhooks"][0], "name": "x.example.com"},
     }
     try:
-        enforced(hall, client)
+        enforced(installation, client)
         for name, operations in {**ATTACKS, "one more": [other]}.items():
-            answer = client.patch(hall.configuration, operations, JSON_PATCH)
+            answer = client.patch(installation.configuration, operations, JSON_PATCH)
             assert answer.status == 403, (name, answer.status, answer.message)
             assert "who issues certificates" in answer.message
-        bundle = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": hall.bundle()}]
-        assert client.patch(hall.configuration, bundle, JSON_PATCH).status == 200
-        assert client.delete(hall.configuration).status == 403
+        bundle = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": installation.bundle()}]
+        assert client.patch(installation.configuration, bundle, JSON_PATCH).status == 200
+        assert client.delete(installation.configuration).status == 403
         # other names, and what else is in the namespace
-        assert client.get(at("secrets", hall.name)).status == 403
+        assert client.get(at("secrets", installation.name)).status == 403
         assert client.get(at("secrets", "kube-system")).status == 403
         elsewhere = at("mutatingwebhookconfigurations", name="elsewhere", api=REGISTRATIONS)
-        thing = copy.deepcopy(hall.objects["MutatingWebhookConfiguration"])
-        thing["metadata"]["name"] = "elsewhere"
-        assert client.create(at("mutatingwebhookconfigurations", api=REGISTRATIONS), thing).status == 403
-        assert client.apply(elsewhere, thing, "me").status == 403
+        obj = copy.deepcopy(installation.objects["MutatingWebhookConfiguration"])
+        obj["metadata"]["name"] = "elsewhere"
+        assert client.create(at("mutatingwebhookconfigurations", api=REGISTRATIONS), obj).status == 403
+        assert client.apply(elsewhere, obj, "me").status == 403
         # where it is missing, it comes back as it was rendered and in no other way
-        admin.delete(hall.configuration)
+        admin.delete(installation.configuration)
         for name, operations in ATTACKS.items():
             if name == "a label":
                 continue
-            answer = client.apply(hall.configuration, changed(hall, operations), "me")
+            answer = client.apply(installation.configuration, changed(installation, operations), "me")
             assert answer.status == 403, (name, answer.status, answer.message)
-        rendered = hall.objects["MutatingWebhookConfiguration"]
-        assert client.apply(hall.configuration, rendered, "me").status == 201
+        rendered = installation.objects["MutatingWebhookConfiguration"]
+        assert client.apply(installation.configuration, rendered, "me").status == 201
     finally:
         client.close()
 
 
-def changed(hall: Hall, operations: list[Json]) -> Json:
+def changed(installation: WebhookInstallation, operations: list[Json]) -> Json:
     """The rendered registration after a JSON patch."""
-    made: Json = json.loads(json.dumps(hall.objects["MutatingWebhookConfiguration"]))
-    made["webhooks"][0].setdefault("objectSelector", {})
+    created: Json = json.loads(json.dumps(installation.objects["MutatingWebhookConfiguration"]))
+    created["webhooks"][0].setdefault("objectSelector", {})
     for one in operations:
         *way, last = one["path"].split("/")[1:]
-        place: Any = made
+        place: Any = created
         for step in way:
             place = place[int(step)] if isinstance(place, list) else place[step]
         if one["op"] == "remove":
@@ -189,7 +204,7 @@ def changed(hall: Hall, operations: list[Json]) -> Json:
             place.append(one["value"])
         else:
             place[last] = one["value"]
-    return made
+    return created
 
 
 def test_what_is_deleted_is_restored_and_goes_with_the_installation(
@@ -197,38 +212,42 @@ def test_what_is_deleted_is_restored_and_goes_with_the_installation(
 ) -> None:
     """Granted is used, too: every verb of the issuer's roles, and none was refused."""
     plane = private_control_plane()
-    made = Hall(plane, tmp_path, "hall-restored", install={"certificate": "self", "caBundle": ""})
+    created = WebhookInstallation(
+        plane, tmp_path, "webhook-restored", install={"certificate": "self", "caBundle": ""}
+    )
     admin = plane.admin
-    made.apply()
-    registration = made.objects["MutatingWebhookConfiguration"]
-    admin.apply(made.configuration, registration, "render", force=True).object  # noqa: B018 - raises
-    issuer = issued(made)
+    created.apply()
+    registration = created.objects["MutatingWebhookConfiguration"]
+    admin.apply(created.configuration, registration, "render", force=True).object  # noqa: B018 - raises
+    issuer = issued(created)
     try:
         issuer.start()
-        process.wait("trust", lambda: trusts(made), 20)
+        process.wait("trust", lambda: trusts(created), 20)
         first = admin.get(issuer.secret).object["data"]
         assert set(first) == {"tls.crt", "tls.key", "ca.crt"}
-        before = admin.get(made.configuration).object
-        admin.delete(at("leases", made.name, made.name, api="coordination.k8s.io/v1"))
+        before = admin.get(created.configuration).object
+        admin.delete(at("leases", created.name, created.name, api="coordination.k8s.io/v1"))
         admin.delete(issuer.secret)
         again = admin.wait(issuer.secret, lambda found: "tls.key" in (found.get("data") or {}))
         # the same CA signs, and nobody has to trust another
         assert again["data"]["ca.crt"] == first["ca.crt"]
         admin.delete(issuer.signing)
         admin.wait(issuer.signing, lambda found: "signer.key" in (found.get("data") or {}))
-        process.wait("trust in the CA that is new", lambda: trusts(made), 20)
+        process.wait("trust in the CA that is new", lambda: trusts(created), 20)
         old = base64.b64decode(first["ca.crt"]).decode()
-        assert set(certificate_authority.split(old)) < set(tls_secret.trusted_cas(hooks(made)["webhooks"][0]))
+        assert set(certificate_authority.split(old)) < set(
+            tls_secret.trusted_cas(hooks(created)["webhooks"][0])
+        )
 
-        admin.delete(made.configuration)
-        process.wait("the registration", lambda: trusts(made), 40)
-        after = admin.get(made.configuration).object
+        admin.delete(created.configuration)
+        process.wait("the registration", lambda: trusts(created), 40)
+        after = admin.get(created.configuration).object
         for hook in (*before["webhooks"], *after["webhooks"]):
             hook["clientConfig"].pop("caBundle", None)
         assert after["webhooks"] == before["webhooks"]
         rules = [
-            *certificates_workload.near_rules(made.settings),
-            *certificates_workload.cluster_rules(made.settings),
+            *certificates_workload.near_rules(created.settings),
+            *certificates_workload.cluster_rules(created.settings),
         ]
         granted = {(one, verb) for rule in rules for one in rule["resources"] for verb in rule["verbs"]}
         done, refused = used(plane, issuer.user)
@@ -238,12 +257,12 @@ def test_what_is_deleted_is_restored_and_goes_with_the_installation(
         # uninstalled: what was restored goes with the ClusterRole, and nothing comes back
         assert issuer.running is not None
         issuer.running.end()
-        for thing in install.objects(made.settings):
-            if thing["kind"] == "ClusterRole":
-                admin.delete(path_of(thing))
-        admin.wait_gone(made.configuration, 60)
+        for obj in install.objects(created.settings):
+            if obj["kind"] == "ClusterRole":
+                admin.delete(path_of(obj))
+        admin.wait_gone(created.configuration, 60)
     finally:
-        made.close()
+        created.close()
 
 
 def used(plane: ControlPlane, user: str) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
@@ -258,26 +277,34 @@ def used(plane: ControlPlane, user: str) -> tuple[set[tuple[str, str]], set[tupl
     return done, refused
 
 
-def test_an_installation_of_the_version_before_is_taken_over_without_a_new_ca(hall: Hall) -> None:
+def test_an_installation_of_the_version_before_is_taken_over_without_a_new_ca(
+    installation: WebhookInstallation,
+) -> None:
     """It kept the CA's key in the Secret that replicas read, and let them read it."""
-    admin, issuer = hall.plane.admin, issued(hall)
+    admin, issuer = installation.plane.admin, issued(installation)
     issuer.start()
-    process.wait("trust", lambda: trusts(hall), 20)
+    process.wait("trust", lambda: trusts(installation), 20)
     assert issuer.running is not None
     issuer.running.end()
     signing, serving = (admin.get(one).object["data"] for one in (issuer.signing, issuer.secret))
     # as it was
     admin.delete(issuer.signing)
     admin.patch(issuer.secret, {"data": {**signing, **serving}}).object  # noqa: B018 - raises
-    role = at("roles", hall.name, hall.name, api="rbac.authorization.k8s.io/v1")
+    role = at("roles", installation.name, installation.name, api="rbac.authorization.k8s.io/v1")
     rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "update"]}]
     admin.patch(role, {"rules": rules}).object  # noqa: B018 - raises
 
-    hall.apply()  # what is rendered now, over it
-    hall.issued = upgraded = Issued(hall.plane, hall.folder, hall.name, hall.settings_file, hall.mount)
+    installation.apply()  # what is rendered now, over it
+    installation.issued = upgraded = CertificatesProcess(
+        installation.plane,
+        installation.folder,
+        installation.name,
+        installation.settings_file,
+        installation.mount,
+    )
     upgraded.start()
 
     admin.wait(upgraded.signing, lambda found: (found.get("data") or {}) == signing)
     admin.wait(upgraded.secret, lambda found: found["data"] == serving)
     assert not admin.get(role).object.get("rules")
-    assert trusts(hall)
+    assert trusts(installation)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.apiserver.livebackend import Live
+from tests.apiserver.live_cluster_backend import Live
 from tests.contract.backends import Backend
 from tests.contract.test_cluster import ClusterContract
 from tests.rig.controlplane import ControlPlane
@@ -17,9 +17,9 @@ from vestibule.kube.ports import UNKNOWN
 
 @pytest.fixture(scope="module")
 def live(control_plane: ControlPlane) -> Iterator[Live]:
-    made = Live(control_plane)
-    yield made
-    made.close()
+    created = Live(control_plane)
+    yield created
+    created.close()
 
 
 class TestLive(ClusterContract):

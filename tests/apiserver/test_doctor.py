@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import Hall, path_of, present, standing, wait_called
-from tests.apiserver.witness import ARN, AWS
+from tests.apiserver.admitted_pod import ARN, AWS
+from tests.apiserver.webhook_installation import WebhookInstallation, installed, path_of, present, wait_called
 from tests.doctor.issuer import DISCOVERY, KEYS, Issuer, Page
 from tests.migrate import charts
 from tests.rig import process
@@ -72,28 +72,28 @@ def readable(control_plane: ControlPlane) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def hall(
+def installation(
     control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory, readable: None
-) -> Iterator[Hall]:
-    with standing(control_plane, tmp_path_factory.mktemp("hall"), "hall-doctor") as made:
-        yield made
+) -> Iterator[WebhookInstallation]:
+    with installed(control_plane, tmp_path_factory.mktemp("installation"), "webhook-doctor") as created:
+        yield created
 
 
-def ask(hall: Hall, namespace: str, *words: str) -> tuple[int, Json]:
+def ask(installation: WebhookInstallation, namespace: str, *words: str) -> tuple[int, Json]:
     """The whole question, as an administrator asks it."""
-    plane = hall.plane
-    usual = ["--settings", str(hall.settings_file), "--namespace", namespace]
+    plane = installation.plane
+    usual = ["--settings", str(installation.settings_file), "--namespace", namespace]
     return doctor(plane.kubeconfig(), *usual, "--ca-bundle", str(plane.authority.ca), *words)
 
 
 def account(plane: ControlPlane, namespace: str, arn: str = ARN, name: str = "app") -> None:
     annotations = {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": arn}
-    thing = {
+    obj = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
         "metadata": {"name": name, "annotations": annotations},
     }
-    plane.admin.apply(at("serviceaccounts", namespace, name), thing, "test", force=True).object  # noqa: B018
+    plane.admin.apply(at("serviceaccounts", namespace, name), obj, "test", force=True).object  # noqa: B018
 
 
 def pod(plane: ControlPlane, namespace: str, name: str, **metadata: Any) -> Json:
@@ -117,13 +117,13 @@ def deployment(plane: ControlPlane, namespace: str, name: str, **container: Any)
     process.wait(f"a pod of {name}", lambda: bool(plane.admin.list(pods, labelSelector=f"app={name}")), 30)
 
 
-def test_a_healthy_cluster_has_nothing_against_it(hall: Hall, namespace: str) -> None:
-    account(hall.plane, namespace)
-    pod(hall.plane, namespace, "served")
-    deployment(hall.plane, namespace, "web")
+def test_a_healthy_cluster_has_nothing_against_it(installation: WebhookInstallation, namespace: str) -> None:
+    account(installation.plane, namespace)
+    pod(installation.plane, namespace, "served")
+    deployment(installation.plane, namespace, "web")
 
     code, report = ask(
-        hall, namespace, "--service-account", f"{namespace}/app", "--cloud", "aws", "--cloud", "az"
+        installation, namespace, "--service-account", f"{namespace}/app", "--cloud", "aws", "--cloud", "az"
     )
 
     assert (code, report["status"], bad(report)) == (0, "ok", {})
@@ -138,23 +138,25 @@ def test_a_healthy_cluster_has_nothing_against_it(hall: Hall, namespace: str) ->
     assert "eyJ" not in json.dumps(report)  # as every token begins
 
 
-def test_a_pod_that_was_created_while_the_webhook_was_down_is_found(hall: Hall, namespace: str) -> None:
-    account(hall.plane, namespace)
-    pod(hall.plane, namespace, "before")
-    down = hall.replicas[-1]
+def test_a_pod_that_was_created_while_the_webhook_was_down_is_found(
+    installation: WebhookInstallation, namespace: str
+) -> None:
+    account(installation.plane, namespace)
+    pod(installation.plane, namespace, "before")
+    down = installation.replicas[-1]
     down.terminate()
     try:
-        lost = pod(hall.plane, namespace, "lost")
-        deployment(hall.plane, namespace, "web")
+        lost = pod(installation.plane, namespace, "lost")
+        deployment(installation.plane, namespace, "web")
     finally:
-        hall.start(port=down.port)
-        hall.replicas.remove(down)
+        installation.start(port=down.port)
+        installation.replicas.remove(down)
         down.close()
     assert "cwii-aws-token" not in [volume["name"] for volume in lost["spec"]["volumes"]]
 
-    code, report = ask(hall, namespace, "--no-pods")
+    code, report = ask(installation, namespace, "--no-pods")
     assert "pods.missing" not in statuses(report)
-    code, report = ask(hall, namespace)
+    code, report = ask(installation, namespace)
 
     missing = the(report, "pods.missing")
     assert (code, missing["status"], missing["found"]) == (
@@ -171,14 +173,16 @@ def test_a_pod_that_was_created_while_the_webhook_was_down_is_found(hall: Hall, 
     assert owned["advice"] == f"kubectl -n {namespace} rollout restart deployment/web"
 
 
-def test_a_pod_whose_role_has_changed_since_is_stale(hall: Hall, namespace: str) -> None:
-    plane = hall.plane
+def test_a_pod_whose_role_has_changed_since_is_stale(
+    installation: WebhookInstallation, namespace: str
+) -> None:
+    plane = installation.plane
     account(plane, namespace)
     deployment(plane, namespace, "web")
     deployment(plane, namespace, "own", env=[{"name": "AWS_ROLE_ARN", "value": f"{ARN}-of-its-own"}])
     account(plane, namespace, f"{ARN}-new")
 
-    code, report = ask(hall, namespace)
+    code, report = ask(installation, namespace)
 
     assert code == 0, failed(report)
     stale = the(report, "pods.stale")
@@ -189,27 +193,31 @@ def test_a_pod_whose_role_has_changed_since_is_stale(hall: Hall, namespace: str)
     assert "have changed since" in item["reason"]
 
 
-def test_a_pod_that_keeps_what_nobody_asks_for_any_more_is_stale(hall: Hall, namespace: str) -> None:
-    plane = hall.plane
+def test_a_pod_that_keeps_what_nobody_asks_for_any_more_is_stale(
+    installation: WebhookInstallation, namespace: str
+) -> None:
+    plane = installation.plane
     account(plane, namespace)
     pod(plane, namespace, "kept")
     plane.admin.delete(at("serviceaccounts", namespace, "app"))
 
-    _, report = ask(hall, namespace)
+    _, report = ask(installation, namespace)
 
     (item,) = the(report, "pods.stale")["items"]
     assert item["found"] == "has the token volume cwii-aws-token, which it would not get today"
 
 
-def test_pods_that_could_not_come_today_are_told(hall: Hall, namespace: str) -> None:
-    plane = hall.plane
+def test_pods_that_could_not_come_today_are_reported(
+    installation: WebhookInstallation, namespace: str
+) -> None:
+    plane = installation.plane
     account(plane, namespace)
     pod(plane, namespace, "incomplete", annotations={"cwii.dev/az-inject": "true"})
     pod(plane, namespace, "strict")
     wrong = {**AWS, "cwii.dev/aws-role-arn": "no-arn", "cwii.dev/aws-required": "true"}
     plane.admin.patch(at("pods", namespace, "strict"), {"metadata": {"annotations": wrong}}).object  # noqa: B018
 
-    code, report = ask(hall, namespace)
+    code, report = ask(installation, namespace)
 
     assert code == 0, failed(report)
     (unserved,), (refused,) = (the(report, id_)["items"] for id_ in ("pods.unserved", "pods.refused"))
@@ -217,20 +225,24 @@ def test_pods_that_could_not_come_today_are_told(hall: Hall, namespace: str) -> 
     assert "cwii.dev/aws-role-arn is 'no-arn'" in refused["found"]
 
 
-def test_a_bundle_that_does_not_verify_what_is_served_is_found(hall: Hall, namespace: str) -> None:
-    port = hall.replicas[-1].port
+def test_a_bundle_that_does_not_verify_what_is_served_is_found(
+    installation: WebhookInstallation, namespace: str
+) -> None:
+    port = installation.replicas[-1].port
     other = base64.b64encode(Authority("somebody else").pem).decode()
     url = f"https://127.0.0.1:{port}/mutate"
-    hall.register(port, clientConfig={"url": url, "caBundle": other}, timeoutSeconds=30)
+    installation.register(port, clientConfig={"url": url, "caBundle": other}, timeoutSeconds=30)
     try:
-        code, report = ask(hall, namespace)
+        code, report = ask(installation, namespace)
     finally:
-        hall.register(port)
-        wait_called(hall)
+        installation.register(port)
+        wait_called(installation)
 
     trust = the(report, "webhook.trust")
     assert (code, trust["status"], trust["about"]) == (3, "fail", f"127.0.0.1:{port}")
-    assert f"caBundle of MutatingWebhookConfiguration {hall.name} does not verify it: " in trust["found"]
+    assert (
+        f"caBundle of MutatingWebhookConfiguration {installation.name} does not verify it: " in trust["found"]
+    )
     assert the(report, "webhook.ca-bundle")["status"] == "ok"
     assert the(report, "webhook.timeout")["status"] == "warn"
 
@@ -239,36 +251,42 @@ def test_an_installation_is_read_as_it_is_and_nobody_is_there_to_answer(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     """As rendered, with its Service, its settings and its Secret; there is no kubelet to run it."""
-    hall = Hall(
+    installation = WebhookInstallation(
         control_plane,
         tmp_path,
-        "hall-doctor-service",
+        "webhook-doctor-service",
         vocabularies=["eks", "cwii"],
         webhook={"objectSelector": {"nobody": "has-this"}},
     )
-    leaf = hall.authority.leaf()
+    leaf = installation.authority.leaf()
     secret = {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": f"{hall.name}-tls", "namespace": hall.name},
+        "metadata": {"name": f"{installation.name}-tls", "namespace": installation.name},
         "data": {"tls.crt": base64.b64encode(leaf.cert).decode()},
     }
     try:
-        hall.apply()
-        with present(control_plane, secret, hall.objects["MutatingWebhookConfiguration"]):
-            words = ["--webhook-configuration", hall.name, "--namespace", hall.name]
+        installation.apply()
+        with present(control_plane, secret, installation.objects["MutatingWebhookConfiguration"]):
+            words = ["--webhook-configuration", installation.name, "--namespace", installation.name]
             code, report = doctor(control_plane.kubeconfig(), *words)
             control_plane.admin.delete(path_of(secret))
             _, without = doctor(control_plane.kubeconfig(), *words, "--no-pods")
     finally:
-        hall.close()
+        installation.close()
 
     assert code == 3
     assert the(report, "webhook.settings")["found"] == "mode better, vocabularies eks, cwii"
     service = the(report, "webhook.service")
-    assert (service["status"], service["about"]) == ("fail", f"Service {hall.name}/{hall.name}")
+    assert (service["status"], service["about"]) == (
+        "fail",
+        f"Service {installation.name}/{installation.name}",
+    )
     trust = the(report, "webhook.trust")
-    assert (trust["status"], trust["about"]) == ("fail", f"Secret {hall.name}/{hall.name}-tls")
+    assert (trust["status"], trust["about"]) == (
+        "fail",
+        f"Secret {installation.name}/{installation.name}-tls",
+    )
     assert "it names localhost, 127.0.0.1, ::1" in trust["found"]
     assert the(without, "webhook.trust")["status"] == "skipped"
     assert "holds no tls.crt" in the(without, "webhook.trust")["found"]
@@ -279,8 +297,8 @@ def test_in_the_place_of_another_its_flags_are_the_settings(
 ) -> None:
     """The chart of Azure with our program in it; a pod of before, and one without the label."""
     admin = control_plane.admin
-    things = charts.azure()
-    (deployed,) = (thing for thing in things if thing["kind"] == "Deployment")
+    objects = charts.azure()
+    (deployed,) = (obj for obj in objects if obj["kind"] == "Deployment")
     container = deployed["spec"]["template"]["spec"]["containers"][0]
     container |= {
         "image": "registry.example/vestibule:1",
@@ -292,7 +310,7 @@ def test_in_the_place_of_another_its_flags_are_the_settings(
     for name, labels in (("labelled", charts.USE), ("plain", {})):
         pod(control_plane, namespace, name, labels=labels)
     # a registration with failurePolicy Fail comes last, so that pods can be made before it
-    with present(control_plane, *things):
+    with present(control_plane, *objects):
         words = ["--webhook-configuration", charts.AZWI_CONFIGURATION, "--namespace", namespace]
         code, report = doctor(control_plane.kubeconfig(), *words)
 
@@ -326,13 +344,13 @@ def test_no_webhook_and_another_ones(control_plane: ControlPlane, namespace: str
         words = ["--namespace", namespace, "--webhook-configuration", "no-such-thing"]
         code, report = doctor(control_plane.kubeconfig(), *words)
 
-    told = the(report, "webhook.registration")
-    assert (code, told["status"]) == (3, "fail")
-    assert told["found"].startswith("does not exist; there are Azure workload identity")
-    assert "--webhook-configuration" in told["advice"]
+    reported = the(report, "webhook.registration")
+    assert (code, reported["status"]) == (3, "fail")
+    assert reported["found"].startswith("does not exist; there are Azure workload identity")
+    assert "--webhook-configuration" in reported["advice"]
 
 
-def test_who_may_read_nothing_is_told_so_and_nothing_fails(
+def test_who_may_read_nothing_is_reported_and_nothing_fails(
     control_plane: ControlPlane, namespace: str
 ) -> None:
     words = ["--namespace", namespace, "--service-account", f"{namespace}/default"]

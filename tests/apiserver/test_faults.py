@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import Hall, Replica
+from tests.apiserver.webhook_installation import Replica, WebhookInstallation
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.faultproxy import FaultProxy
@@ -38,15 +38,15 @@ def account(plane: ControlPlane, namespace: str, name: str, role: str = "app") -
         "cwii.dev/aws-inject": "true",
         "cwii.dev/aws-role-arn": f"arn:aws:iam::123456789012:role/{role}",
     }
-    thing = {
+    obj = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
         "metadata": {"name": name, "annotations": annotations},
     }
-    plane.admin.apply(at("serviceaccounts", namespace, name), thing, "test", force=True).object  # noqa: B018
+    plane.admin.apply(at("serviceaccounts", namespace, name), obj, "test", force=True).object  # noqa: B018
 
 
-def ask(hall: Hall, replica: Replica, namespace: str, name: str) -> tuple[int, str]:
+def ask(installation: WebhookInstallation, replica: Replica, namespace: str, name: str) -> tuple[int, str]:
     """One review, straight to the replica: the status and the role the pod would get."""
     import base64
     import http.client
@@ -57,7 +57,7 @@ def ask(hall: Hall, replica: Replica, namespace: str, name: str) -> tuple[int, s
         "metadata": {"name": "p", "namespace": namespace},
         "spec": {"serviceAccountName": name, "containers": [{"name": "a"}]},
     }
-    to = http.client.HTTPSConnection("127.0.0.1", replica.port, context=hall.tls(), timeout=10)
+    to = http.client.HTTPSConnection("127.0.0.1", replica.port, context=installation.tls(), timeout=10)
     with contextlib.closing(to):
         body = case.review(pod, namespace=namespace)
         to.request("POST", "/mutate?timeout=4s", body, {"Content-Type": "application/json"})
@@ -71,16 +71,18 @@ def ask(hall: Hall, replica: Replica, namespace: str, name: str) -> tuple[int, s
 
 
 @contextlib.contextmanager
-def behind(plane: ControlPlane, folder: Path, name: str) -> Iterator[tuple[Hall, Replica, FaultProxy]]:
+def behind(
+    plane: ControlPlane, folder: Path, name: str
+) -> Iterator[tuple[WebhookInstallation, Replica, FaultProxy]]:
     """A replica that reaches the API server only through a proxy that can fail."""
-    hall = Hall(plane, folder, name)
-    with plane.proxy(hall.user, ()) as proxy:
-        hall.kubeconfig = plane.kubeconfig(hall.user, url=proxy.url)
+    installation = WebhookInstallation(plane, folder, name)
+    with plane.proxy(installation.user, ()) as proxy:
+        installation.kubeconfig = plane.kubeconfig(installation.user, url=proxy.url)
         try:
-            hall.apply("Namespace", "ClusterRole", "ClusterRoleBinding")
-            yield hall, hall.start(), proxy
+            installation.apply("Namespace", "ClusterRole", "ClusterRoleBinding")
+            yield installation, installation.start(), proxy
         finally:
-            hall.close()
+            installation.close()
 
 
 def cached(replica: Replica, resource: str = "serviceaccounts") -> float:
@@ -98,27 +100,31 @@ def test_a_killed_api_server_is_heard_again_and_the_cache_equals_a_fresh_list(
     namespace = plane.namespace("killed")
     for number in range(ACCOUNTS):
         account(plane, namespace, f"app-{number}")
-    hall = Hall(plane, tmp_path, "hall-killed")
+    installation = WebhookInstallation(plane, tmp_path, "webhook-killed")
     try:
-        hall.apply("Namespace", "ClusterRole", "ClusterRoleBinding")
-        replica = hall.start()
+        installation.apply("Namespace", "ClusterRole", "ClusterRoleBinding")
+        replica = installation.start()
         until(lambda: cached(replica) == listed(plane), "the first list")
         for _ in range(3):
             plane.apiserver.kill()
-            assert ask(hall, replica, namespace, "app-1") == (200, "app")  # cached answers go on
+            assert ask(installation, replica, namespace, "app-1") == (200, "app")  # cached answers go on
             assert (
-                ask(hall, replica, namespace, "new")[0] == 503
+                ask(installation, replica, namespace, "new")[0] == 503
             )  # what is not known is a fault, not "nothing"
             plane.apiserver.start()
             plane.admin.delete(at("serviceaccounts", namespace, "app-0"))
             account(plane, namespace, "app-1", "changed")
-            until(lambda: ask(hall, replica, namespace, "app-1") == (200, "changed"), "the change", 20)
+            until(
+                lambda: ask(installation, replica, namespace, "app-1") == (200, "changed"), "the change", 20
+            )
             until(lambda: cached(replica) == listed(plane), "equality", 20)
             account(plane, namespace, "app-0")
             account(plane, namespace, "app-1")
-            until(lambda: ask(hall, replica, namespace, "app-1") == (200, "app"), "the change back", 20)
+            until(
+                lambda: ask(installation, replica, namespace, "app-1") == (200, "app"), "the change back", 20
+            )
     finally:
-        hall.close()
+        installation.close()
 
 
 def test_a_version_that_is_too_old_means_a_new_list_that_misses_no_deletion(
@@ -128,10 +134,10 @@ def test_a_version_that_is_too_old_means_a_new_list_that_misses_no_deletion(
         b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure",'
         b'"message":"too old resource version","reason":"Expired","code":410}}\n'
     )
-    with behind(control_plane, tmp_path, "hall-gone") as (hall, replica, proxy):
+    with behind(control_plane, tmp_path, "webhook-gone") as (installation, replica, proxy):
         account(control_plane, namespace, "stays")
         account(control_plane, namespace, "goes")
-        until(lambda: ask(hall, replica, namespace, "goes") == (200, "app"), "the account")
+        until(lambda: ask(installation, replica, namespace, "goes") == (200, "app"), "the account")
         before = replica.metric("vestibule_cache_lists", 'resource="serviceaccounts"')
         with proxy.fault(Status(503), path="watch=true"):
             proxy.cut()
@@ -143,14 +149,14 @@ def test_a_version_that_is_too_old_means_a_new_list_that_misses_no_deletion(
             )
 
         until(lambda: cached(replica) == listed(control_plane), "equality")
-        assert ask(hall, replica, namespace, "goes") == (200, "")
-        assert ask(hall, replica, namespace, "stays") == (200, "app")
+        assert ask(installation, replica, namespace, "goes") == (200, "")
+        assert ask(installation, replica, namespace, "stays") == (200, "app")
 
 
 def test_cut_and_truncated_answers_are_no_objects(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
-    with behind(control_plane, tmp_path, "hall-cut-answers") as (hall, replica, proxy):
+    with behind(control_plane, tmp_path, "webhook-cut-answers") as (installation, replica, proxy):
         account(control_plane, namespace, "app")
         proxy.inject(Truncate(200), path="limit=500", times=5)
         proxy.inject(Truncate(40), path="watch=true", times=5)
@@ -158,64 +164,73 @@ def test_cut_and_truncated_answers_are_no_objects(
 
         for number in range(10):
             account(control_plane, namespace, "app", f"v{number}")
-            until(lambda n=number: ask(hall, replica, namespace, "app") == (200, f"v{n}"), "the newest")  # type: ignore[misc]
+            newest = (200, f"v{number}")
+
+            def is_newest(expected: tuple[int, str] = newest) -> bool:
+                return ask(installation, replica, namespace, "app") == expected
+
+            until(is_newest, "the newest")
         until(lambda: cached(replica) == listed(control_plane), "equality")
 
 
-def test_rights_that_are_taken_away_are_said_and_the_cache_goes_on(
+def test_permissions_that_are_taken_away_are_said_and_the_cache_goes_on(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
-    with behind(control_plane, tmp_path, "hall-rights") as (hall, replica, proxy):
+    with behind(control_plane, tmp_path, "webhook-rights") as (installation, replica, proxy):
         account(control_plane, namespace, "app")
-        until(lambda: ask(hall, replica, namespace, "app") == (200, "app"), "the account")
-        role = at("clusterroles", name="hall-rights", api="rbac.authorization.k8s.io/v1")
+        until(lambda: ask(installation, replica, namespace, "app") == (200, "app"), "the account")
+        role = at("clusterroles", name="webhook-rights", api="rbac.authorization.k8s.io/v1")
         control_plane.admin.patch(role, {"rules": []}).object  # noqa: B018 - raises
         proxy.cut()
 
         until(lambda: "forbidden" in replica.log.read_text(), "the reason in the log")
-        assert ask(hall, replica, namespace, "app") == (200, "app")
-        assert ask(hall, replica, namespace, "unknown")[0] == 500  # a human must act; retrying helps nobody
+        assert ask(installation, replica, namespace, "app") == (200, "app")
+        assert (
+            ask(installation, replica, namespace, "unknown")[0] == 500
+        )  # a human must act; retrying helps nobody
 
-        hall.apply("ClusterRole")
+        installation.apply("ClusterRole")
         until(lambda: "API server heard again" in replica.log.read_text(), "the recovery")
-        assert ask(hall, replica, namespace, "unknown")[0] == 200
+        assert ask(installation, replica, namespace, "unknown")[0] == 200
 
 
 def test_we_start_before_the_api_server_does(private_control_plane: Planes, tmp_path: Path) -> None:
     plane = private_control_plane(controllers=False)
     namespace = plane.namespace("early")
     account(plane, namespace, "app")
-    hall = Hall(plane, tmp_path, "hall-early")
-    hall.apply("Namespace", "ClusterRole", "ClusterRoleBinding")
+    installation = WebhookInstallation(plane, tmp_path, "webhook-early")
+    installation.apply("Namespace", "ClusterRole", "ClusterRoleBinding")
     plane.apiserver.kill()
-    replica = Replica(tmp_path / "early", hall.kubeconfig, hall.settings_file, hall.folder / "tls")
-    hall.replicas.append(replica)
+    replica = Replica(
+        tmp_path / "early", installation.kubeconfig, installation.settings_file, installation.folder / "tls"
+    )
+    installation.replicas.append(replica)
     try:
         until(lambda: "serving https" in replica.log.read_text(), "the start")
         assert not replica.ready()
         assert "not listed yet" in replica.get("/readyz")[1]
-        assert ask(hall, replica, namespace, "app") == (503, "1")
+        assert ask(installation, replica, namespace, "app") == (503, "1")
 
         plane.apiserver.start()
         replica.wait_ready()
-        assert ask(hall, replica, namespace, "app") == (200, "app")
+        assert ask(installation, replica, namespace, "app") == (200, "app")
     finally:
-        hall.close()
+        installation.close()
 
 
 @pytest.mark.slow
 def test_a_hanging_api_server_is_noticed(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
-    with behind(control_plane, tmp_path, "hall-hang") as (hall, replica, proxy):
+    with behind(control_plane, tmp_path, "webhook-hang") as (installation, replica, proxy):
         account(control_plane, namespace, "app")
-        until(lambda: ask(hall, replica, namespace, "app") == (200, "app"), "the account")
+        until(lambda: ask(installation, replica, namespace, "app") == (200, "app"), "the account")
         with proxy.stalled():
             began = time.monotonic()
-            assert ask(hall, replica, namespace, "app") == (200, "app")
-            assert ask(hall, replica, namespace, "unknown")[0] == 503
+            assert ask(installation, replica, namespace, "app") == (200, "app")
+            assert ask(installation, replica, namespace, "unknown")[0] == 503
             assert time.monotonic() - began < 4
             until(lambda: "silent" in replica.log.read_text(), "the silence to be noticed", NOTICED)
         account(control_plane, namespace, "late")
-        until(lambda: ask(hall, replica, namespace, "late") == (200, "app"), "the recovery")
+        until(lambda: ask(installation, replica, namespace, "late") == (200, "app"), "the recovery")
 
 
 @pytest.mark.slow
@@ -225,15 +240,15 @@ def test_a_frozen_api_server_shows_in_the_metrics_and_then_in_the_readiness(
     plane = private_control_plane(controllers=False)
     namespace = plane.namespace("frozen")
     account(plane, namespace, "app")
-    hall = Hall(plane, tmp_path, "hall-frozen")
+    installation = WebhookInstallation(plane, tmp_path, "webhook-frozen")
 
     def lost(resource: str) -> float:
         return replica.metric("vestibule_cache_lost_seconds", f'resource="{resource}"')
 
     try:
-        hall.apply("Namespace", "ClusterRole", "ClusterRoleBinding")
-        replica = hall.start()
-        until(lambda: ask(hall, replica, namespace, "app") == (200, "app"), "the account")
+        installation.apply("Namespace", "ClusterRole", "ClusterRoleBinding")
+        replica = installation.start()
+        until(lambda: ask(installation, replica, namespace, "app") == (200, "app"), "the account")
         assert (lost("serviceaccounts"), lost("namespaces")) == (0, 0)
         plane.apiserver.freeze()
         began = time.monotonic()
@@ -242,10 +257,10 @@ def test_a_frozen_api_server_shows_in_the_metrics_and_then_in_the_readiness(
             assert replica.ready()  # a minute is allowed: a restart takes less, and nobody else knows better
             until(lambda: not replica.ready(), "the readiness", 60 - (time.monotonic() - began) + 10)
             assert "not watched for" in replica.get("/readyz")[1]
-            assert ask(hall, replica, namespace, "app") == (200, "app")
+            assert ask(installation, replica, namespace, "app") == (200, "app")
         finally:
             plane.apiserver.thaw()
         until(lambda: lost("serviceaccounts") == lost("namespaces") == 0, "the metrics to heal")
         assert replica.ready()
     finally:
-        hall.close()
+        installation.close()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.apiserver.hall import Hall
+from tests.apiserver.webhook_installation import WebhookInstallation
 from tests.rig.client import Answer, at
 from tests.rig.controlplane import ControlPlane
 
@@ -20,14 +20,16 @@ ASKS = {"cwii.dev/aws-inject": "true"}
 @contextmanager
 def check(plane: ControlPlane, folder: Path, action: str) -> Iterator[None]:
     """The policy as rendered; gone afterwards, since other tests make pods on the same API server."""
-    hall = Hall(plane, folder, f"final-{action}", install={"finalCheck": action, "guard": False})
-    hall.apply("Namespace", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+    installation = WebhookInstallation(
+        plane, folder, f"final-{action}", install={"finalCheck": action, "guard": False}
+    )
+    installation.apply("Namespace", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
     try:
         yield
     finally:
         for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
             plane.admin.delete(at(kind, None, f"final-{action}-final", api="admissionregistration.k8s.io/v1"))
-        hall.close()
+        installation.close()
 
 
 def create(plane: ControlPlane, namespace: str, account: str = "default", **meta: Any) -> Answer:

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import jwt
 import pytest
 
-from tests.apiserver.beside import Beside
-from tests.apiserver.hall import path_of
+from tests.apiserver.sidecar_kubelet import SidecarKubelet
+from tests.apiserver.webhook_installation import path_of
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.pki import write_private
@@ -67,8 +67,8 @@ def hosted(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
     beside them, for the test's own calls."""
     folder = tmp_path_factory.mktemp("hosted")
     namespace = control_plane.namespace("hosted")
-    made = secrets(namespace)
-    root, signer = made["root-ca"], made["cluster-signer-ca"]
+    created = secrets(namespace)
+    root, signer = created["root-ca"], created["cluster-signer-ca"]
     leaf = profile.issue(
         CertificatePair(text(root, "ca.crt"), text(root, "ca.key")),
         profile.LeafProfile("kube-apiserver", names=SNI),
@@ -89,44 +89,44 @@ def hosted(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
     )
     clients = [guest.authority.pem.decode(), text(signer, "ca.crt"), text(root, "ca.crt")]
     (folder / "client-ca.crt").write_text("".join(clients))
-    for secret in made.values():
+    for secret in created.values():
         control_plane.admin.create(at("secrets", namespace), secret).object  # noqa: B018 - raises
     guest.start()
     control = copy.deepcopy(HOSTED)
     control["metadata"]["namespace"] = namespace
     control["spec"]["networking"] = {"apiServer": {"port": guest.apiserver.port}}
-    yield Hosted(control_plane, guest, control, made)
+    yield Hosted(control_plane, guest, control, created)
     guest.stop()
     control_plane.admin.delete(at("namespaces", name=namespace))
 
 
-def applied(plane: ControlPlane, things: list[Json]) -> None:
-    for thing in things:
-        plane.admin.apply(path_of(thing), thing, "hosted", force=True).object  # noqa: B018 - raises
+def applied(plane: ControlPlane, objects: list[Json]) -> None:
+    for obj in objects:
+        plane.admin.apply(path_of(obj), obj, "hosted", force=True).object  # noqa: B018 - raises
 
 
-def registered(hosted: Hosted, things: list[Json], beside: Beside) -> None:
+def registered(hosted: Hosted, objects: list[Json], adjacent: SidecarKubelet) -> None:
     """The guest's objects; the registration's port is the one that the container has here."""
-    made = json.loads(json.dumps(things))
-    client = made[-1]["webhooks"][0]["clientConfig"]
+    created = json.loads(json.dumps(objects))
+    client = created[-1]["webhooks"][0]["clientConfig"]
     rendered = client["url"]
-    client["url"] = rendered.replace(":9443/", f":{beside.port}/")
+    client["url"] = rendered.replace(":9443/", f":{adjacent.port}/")
     assert client["url"] != rendered
-    applied(hosted.guest, made)
+    applied(hosted.guest, created)
 
 
-def unregistered(hosted: Hosted, things: list[Json]) -> None:
-    for thing in reversed(things):
-        hosted.guest.admin.delete(path_of(thing))
+def unregistered(hosted: Hosted, objects: list[Json]) -> None:
+    for obj in reversed(objects):
+        hosted.guest.admin.delete(path_of(obj))
 
 
 @pytest.fixture
 def whole(hosted: Hosted) -> hypershift_objects.HypershiftObjects:
     """What HyperShift's operators would make, by us, written to the management cluster."""
-    made = hypershift_objects.all_objects(_given(hosted, {}), now())
-    things = [*made.secrets, made.deployment]
-    applied(hosted.management, [_without_owner(one) for one in things])
-    return made
+    created = hypershift_objects.all_objects(_given(hosted, {}), now())
+    objects = [*created.secrets, created.deployment]
+    applied(hosted.management, [_without_owner(one) for one in objects])
+    return created
 
 
 def _given(hosted: Hosted, kept: dict[str, Json]) -> hypershift_objects.HypershiftInputs:
@@ -140,36 +140,40 @@ def _given(hosted: Hosted, kept: dict[str, Json]) -> hypershift_objects.Hypershi
 
 
 def _deployment(control: Json) -> Json:
-    made = deployment(control)
-    made["spec"] |= {"replicas": 0, "selector": {"matchLabels": {"app": "kube-apiserver"}}}
-    made["spec"]["template"]["metadata"] = {"labels": {"app": "kube-apiserver"}}
-    return made
+    created = deployment(control)
+    created["spec"] |= {"replicas": 0, "selector": {"matchLabels": {"app": "kube-apiserver"}}}
+    created["spec"]["template"]["metadata"] = {"labels": {"app": "kube-apiserver"}}
+    return created
 
 
-def _without_owner(thing: Json) -> Json:
+def _without_owner(obj: Json) -> Json:
     """The owner does not exist here, and the garbage collector would take the Secret for an orphan."""
-    made: Json = copy.deepcopy(thing)
-    made["metadata"].pop("ownerReferences", None)
-    return made
+    created: Json = copy.deepcopy(obj)
+    created["metadata"].pop("ownerReferences", None)
+    return created
 
 
 @pytest.fixture
-def sidecar(hosted: Hosted, whole: hypershift_objects.HypershiftObjects, tmp_path: Path) -> Iterator[Beside]:
+def sidecar(
+    hosted: Hosted, whole: hypershift_objects.HypershiftObjects, tmp_path: Path
+) -> Iterator[SidecarKubelet]:
     """The rendered container, running, and registered in the guest."""
-    there = hosted.management.admin.get(path_of(whole.deployment)).object
-    beside = Beside(tmp_path / "pod", hosted.management.admin, there, hypershift_webhooks.AZURE.name, 9443)
+    existing = hosted.management.admin.get(path_of(whole.deployment)).object
+    adjacent = SidecarKubelet(
+        tmp_path / "pod", hosted.management.admin, existing, hypershift_webhooks.AZURE.name, 9443
+    )
     try:
-        registered(hosted, list(whole.guest), beside)
-        beside.start()
-        beside.wait_ready()
-        yield beside
+        registered(hosted, list(whole.guest), adjacent)
+        adjacent.start()
+        adjacent.wait_ready()
+        yield adjacent
     finally:
         unregistered(hosted, list(whole.guest))
-        beside.stop()
+        adjacent.stop()
 
 
 @pytest.fixture
-def guest_namespace(hosted: Hosted) -> str:
+def hosted_namespace(hosted: Hosted) -> str:
     namespace = hosted.guest.namespace("ns")
     account = copy.deepcopy(VECTOR["input"]["serviceAccount"])
     account["metadata"]["namespace"] = namespace
@@ -197,85 +201,90 @@ def wait_served(hosted: Hosted, namespace: str, seconds: float = 20.0) -> None:
         time.sleep(0.05)
 
 
-def test_a_guest_pod_gets_its_identity_and_its_token_is_the_guests(
-    hosted: Hosted, sidecar: Beside, guest_namespace: str
+def test_a_hosted_cluster_pod_gets_its_identity_and_its_token_is_the_hosted_clusters(
+    hosted: Hosted, sidecar: SidecarKubelet, hosted_namespace: str
 ) -> None:
-    wait_served(hosted, guest_namespace)
+    wait_served(hosted, hosted_namespace)
 
-    pod = create(hosted, guest_namespace, CASES[LABELLED])
+    pod = create(hosted, hosted_namespace, CASES[LABELLED])
     assert list(pod_facts(pod, WANTED[LABELLED])) == []
     volume = next(one for one in pod["spec"]["volumes"] if one["name"] == "azure-identity-token")
-    asked = volume["projected"]["sources"][0]["serviceAccountToken"]
-    spec = {"audiences": [asked["audience"]], "expirationSeconds": asked["expirationSeconds"]}
-    path = at("serviceaccounts", guest_namespace, "sa1", "token")
+    requested = volume["projected"]["sources"][0]["serviceAccountToken"]
+    spec = {"audiences": [requested["audience"]], "expirationSeconds": requested["expirationSeconds"]}
+    path = at("serviceaccounts", hosted_namespace, "sa1", "token")
     token = hosted.guest.admin.create(path, {"spec": spec}).object["status"]["token"]
     keys = hosted.guest.admin.raw("GET", "/openid/v1/jwks", headers={"Accept": "*/*"}).object
     key = jwt.PyJWKSet.from_dict(keys)[jwt.get_unverified_header(token)["kid"]]
     claims = jwt.decode(
-        token, key, algorithms=["RS256"], audience=asked["audience"], issuer=hosted.guest.apiserver.issuer
+        token, key, algorithms=["RS256"], audience=requested["audience"], issuer=hosted.guest.apiserver.issuer
     )
-    assert claims["sub"] == f"system:serviceaccount:{guest_namespace}:sa1"
+    assert claims["sub"] == f"system:serviceaccount:{hosted_namespace}:sa1"
     assert hosted.guest.apiserver.issuer != hosted.management.apiserver.issuer
 
 
 def test_a_pod_without_the_label_never_reaches_the_webhook(
-    hosted: Hosted, sidecar: Beside, guest_namespace: str
+    hosted: Hosted, sidecar: SidecarKubelet, hosted_namespace: str
 ) -> None:
-    wait_served(hosted, guest_namespace)
+    wait_served(hosted, hosted_namespace)
     before = sidecar.requests()
 
-    pod = create(hosted, guest_namespace, CASES[UNLABELLED])
+    pod = create(hosted, hosted_namespace, CASES[UNLABELLED])
 
     assert list(pod_facts(pod, WANTED[UNLABELLED])) == []
     assert sidecar.requests() == before
 
 
 def test_while_the_webhook_is_down_pods_pass_and_afterwards_they_are_served_again(
-    hosted: Hosted, sidecar: Beside, guest_namespace: str
+    hosted: Hosted, sidecar: SidecarKubelet, hosted_namespace: str
 ) -> None:
-    wait_served(hosted, guest_namespace)
+    wait_served(hosted, hosted_namespace)
     sidecar.stop()
 
-    pod = create(hosted, guest_namespace, CASES[DOWN])
+    pod = create(hosted, hosted_namespace, CASES[DOWN])
 
     assert list(pod_facts(pod, WANTED[DOWN])) == []
-    delete(hosted, guest_namespace)
+    delete(hosted, hosted_namespace)
     sidecar.start()
     sidecar.wait_ready()
-    wait_served(hosted, guest_namespace)
-    assert mutated(create(hosted, guest_namespace, CASES[DOWN]))
+    wait_served(hosted, hosted_namespace)
+    assert mutated(create(hosted, hosted_namespace, CASES[DOWN]))
 
 
-def test_without_rights_in_the_guest_pods_pass_and_are_not_half_served(
-    hosted: Hosted, whole: hypershift_objects.HypershiftObjects, guest_namespace: str, tmp_path: Path
+def test_without_permissions_in_the_hosted_cluster_pods_pass_and_are_not_half_served(
+    hosted: Hosted, whole: hypershift_objects.HypershiftObjects, hosted_namespace: str, tmp_path: Path
 ) -> None:
-    there = hosted.management.admin.get(path_of(whole.deployment)).object
-    beside = Beside(tmp_path / "pod", hosted.management.admin, there, hypershift_webhooks.AZURE.name, 9443)
-    registration = [one for one in whole.guest if one["kind"] == "MutatingWebhookConfiguration"]
+    existing = hosted.management.admin.get(path_of(whole.deployment)).object
+    adjacent = SidecarKubelet(
+        tmp_path / "pod", hosted.management.admin, existing, hypershift_webhooks.AZURE.name, 9443
+    )
+    configuration = [one for one in whole.guest if one["kind"] == "MutatingWebhookConfiguration"]
     try:
-        registered(hosted, registration, beside)
-        beside.start()
+        registered(hosted, configuration, adjacent)
+        adjacent.start()
         deadline = time.monotonic() + 40
-        while not beside.probe("livenessProbe"):
-            assert time.monotonic() < deadline, beside.log.read_text()[-2000:]
+        while not adjacent.probe("livenessProbe"):
+            assert time.monotonic() < deadline, adjacent.log.read_text()[-2000:]
             time.sleep(0.05)
-        while "is forbidden" not in beside.log.read_text():  # until it is called and may not read
-            assert not mutated(create(hosted, guest_namespace, CASES[NO_RIGHTS], dryRun="All"))
+        while "is forbidden" not in adjacent.log.read_text():  # until it is called and may not read
+            assert not mutated(create(hosted, hosted_namespace, CASES[NO_RIGHTS], dryRun="All"))
             assert time.monotonic() < deadline, "it is never called or may read"
 
-        pod = create(hosted, guest_namespace, CASES[NO_RIGHTS])
+        pod = create(hosted, hosted_namespace, CASES[NO_RIGHTS])
 
         assert list(pod_facts(pod, WANTED[NO_RIGHTS])) == []
     finally:
-        unregistered(hosted, registration)
-        beside.stop()
+        unregistered(hosted, configuration)
+        adjacent.stop()
 
 
 def test_a_renewed_certificate_is_served_without_a_restart(
-    hosted: Hosted, whole: hypershift_objects.HypershiftObjects, sidecar: Beside, guest_namespace: str
+    hosted: Hosted,
+    whole: hypershift_objects.HypershiftObjects,
+    sidecar: SidecarKubelet,
+    hosted_namespace: str,
 ) -> None:
     """A leaf that is made anew reaches the process through its Secret; not one pod is missed meanwhile."""
-    wait_served(hosted, guest_namespace)
+    wait_served(hosted, hosted_namespace)
     before = sidecar.serial()
     given = _given(hosted, {one["metadata"]["name"]: one for one in whole.secrets})
     assert hypershift_objects.all_objects(given, now()).secrets == whole.secrets
@@ -288,13 +297,13 @@ def test_a_renewed_certificate_is_served_without_a_restart(
 
     deadline = time.monotonic() + 30
     while sidecar.serial() == before:
-        assert mutated(create(hosted, guest_namespace, CASES[LABELLED], dryRun="All"))
+        assert mutated(create(hosted, hosted_namespace, CASES[LABELLED], dryRun="All"))
         assert time.monotonic() < deadline, "the old certificate is served on"
-    assert mutated(create(hosted, guest_namespace, CASES[LABELLED], dryRun="All"))
+    assert mutated(create(hosted, hosted_namespace, CASES[LABELLED], dryRun="All"))
 
 
-def test_a_sidecar_of_our_own_serves_the_guest_of_a_tenant_control_plane(
-    hosted: Hosted, guest_namespace: str, tmp_path: Path
+def test_a_sidecar_of_our_own_serves_the_hosted_cluster_of_a_tenant_control_plane(
+    hosted: Hosted, hosted_namespace: str, tmp_path: Path
 ) -> None:
     """Kamaji's way: our container among the tenant's, an authority of our own, a client certificate of the
     tenant's; started while the guest does not let it read anything yet."""
@@ -309,25 +318,27 @@ def test_a_sidecar_of_our_own_serves_the_guest_of_a_tenant_control_plane(
     authority["metadata"]["name"] = "t1-ca"
     target = platform_table.ALL["kamaji"].target(tenant, [], now())
     request = desired.HostedRequest(attach="sidecar", tenant_id="11111111-2222-3333-4444-555555555555")
-    made = desired.plan(request, target, AttachObservation(), [authority], now())
-    assert made.edit is not None
-    assert made.notes == ()
-    applied(hosted.management, made.management)
-    fields = made.edit.thing["spec"]["controlPlane"]["deployment"]
+    created = desired.plan(request, target, AttachObservation(), [authority], now())
+    assert created.edit is not None
+    assert created.notes == ()
+    applied(hosted.management, created.management)
+    fields = created.edit.thing["spec"]["controlPlane"]["deployment"]
     pod = {"containers": fields["additionalContainers"], "volumes": fields["additionalVolumes"]}
     workload = {"metadata": {"namespace": namespace}, "spec": {"template": {"spec": pod}}}
-    beside = Beside(tmp_path / "pod", hosted.management.admin, workload, hypershift_webhooks.OURS, 9443)
+    adjacent = SidecarKubelet(
+        tmp_path / "pod", hosted.management.admin, workload, hypershift_webhooks.OURS, 9443
+    )
     try:
-        beside.start()
-        beside.wait_ready()
-        registered(hosted, made.guest, beside)
-        wait_served(hosted, guest_namespace, 40)
+        adjacent.start()
+        adjacent.wait_ready()
+        registered(hosted, created.guest, adjacent)
+        wait_served(hosted, hosted_namespace, 40)
 
-        pod = create(hosted, guest_namespace, CASES[LABELLED])
+        pod = create(hosted, hosted_namespace, CASES[LABELLED])
         assert list(pod_facts(pod, WANTED[LABELLED])) == []
     finally:
-        unregistered(hosted, made.guest)
-        beside.stop()
+        unregistered(hosted, created.guest)
+        adjacent.stop()
 
 
 def test_a_deployment_of_our_own_is_taken_by_both_clusters_and_is_the_same_a_second_time(
@@ -338,22 +349,22 @@ def test_a_deployment_of_our_own_is_taken_by_both_clusters_and_is_the_same_a_sec
     control["spec"]["platform"] = {"type": "KubeVirt"}
     target = platform_table.ALL["hypershift"].target(control, [], now())
     request = desired.HostedRequest(attach="deployment", tenant_id="11111111-2222-3333-4444-555555555555")
-    made = desired.plan(
+    created = desired.plan(
         request, target, AttachObservation(["kube-apiserver"]), list(hosted.secrets.values()), now()
     )
-    for thing in made.management:
-        answer = hosted.management.admin.apply(path_of(thing), thing, "hosted", force=True, dryRun="All")
+    for obj in created.management:
+        answer = hosted.management.admin.apply(path_of(obj), obj, "hosted", force=True, dryRun="All")
         assert answer.status in (200, 201), answer.message
-    for thing in made.guest:
-        if thing["kind"] != "ServiceAccount":  # its namespace is not there in a dry run
-            answer = hosted.guest.admin.apply(path_of(thing), thing, "hosted", force=True, dryRun="All")
+    for obj in created.guest:
+        if obj["kind"] != "ServiceAccount":  # its namespace is not there in a dry run
+            answer = hosted.guest.admin.apply(path_of(obj), obj, "hosted", force=True, dryRun="All")
             assert answer.status in (200, 201), answer.message
 
     again = desired.plan(
         request,
         target,
         AttachObservation(["kube-apiserver"]),
-        [*hosted.secrets.values(), *made.management],
+        [*hosted.secrets.values(), *created.management],
         now(),
     )
-    assert (again.management, again.guest) == (made.management, made.guest)
+    assert (again.management, again.guest) == (created.management, created.guest)

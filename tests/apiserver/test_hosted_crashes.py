@@ -19,12 +19,12 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver import hostedalone, writes
-from tests.apiserver.hall import path_of
-from tests.apiserver.hostedstand import HostedStand, Kubelet, hosted_stand
-from tests.apiserver.operated import normal
+from tests.apiserver import hosted_controller_only, writes
+from tests.apiserver.hosted_environment import HostedEnvironment, Kubelet, hosted_environment
+from tests.apiserver.operator_installation import normal
+from tests.apiserver.webhook_installation import path_of
 from tests.apiserver.writes import FAULTS, Tally
-from tests.rig import definitions, farewell
+from tests.rig import closed_sockets, definitions
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.faultproxy import FaultProxy
@@ -47,19 +47,21 @@ CONVERGED_SECONDS = 120.0
 class Crashing:
     """A stand whose two API servers are behind proxies that count, and operators, one after the other."""
 
-    def __init__(self, stand: HostedStand, tally: Tally, management: FaultProxy, guest: FaultProxy) -> None:
-        self.stand, self.tally = stand, tally
-        self._access = kubeconfig.load([stand.management.kubeconfig(url=management.url)])
+    def __init__(
+        self, environment: HostedEnvironment, tally: Tally, management: FaultProxy, guest: FaultProxy
+    ) -> None:
+        self.environment, self.tally = environment, tally
+        self._access = kubeconfig.load([environment.management.kubeconfig(url=management.url)])
         # the proxy calls as an administrator, so nobody needs to log in
-        said = kubeconfig_text(guest.url, stand.guest.authority.pem.decode(), {})
+        message = kubeconfig_text(guest.url, environment.guest.authority.pem.decode(), {})
         secret = {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": "service-network-admin-kubeconfig", "namespace": stand.namespace},
-            "data": {"kubeconfig": base64.b64encode(said.encode()).decode()},
+            "metadata": {"name": "service-network-admin-kubeconfig", "namespace": environment.namespace},
+            "data": {"kubeconfig": base64.b64encode(message.encode()).decode()},
         }
-        stand.admin.apply(path_of(secret), secret, "hypershift", force=True).object  # noqa: B018 - raises
-        stand.server = guest.url
+        environment.admin.apply(path_of(secret), secret, "hypershift", force=True).object  # noqa: B018 - raises
+        environment.server = guest.url
 
     def until(
         self,
@@ -100,7 +102,7 @@ class Crashing:
         """Whether it was done in time."""
         client = Client(self._access)
         options = OperatorOptions(
-            self.stand.namespace,
+            self.environment.namespace,
             "crashing",
             "vestibule:test",
             lease="",
@@ -109,11 +111,15 @@ class Crashing:
             issuers=False,
             resync=resync,
             hosted=True,
-            hosted_namespaces=(self.stand.namespace,),
+            hosted_namespaces=(self.environment.namespace,),
             loopback=True,
         )
         stop = asyncio.Event()
-        work = hostedalone.run(client, options, stop) if alone else OperatorProcess(client, options).run(stop)
+        work = (
+            hosted_controller_only.run(client, options, stop)
+            if alone
+            else OperatorProcess(client, options).run(stop)
+        )
         task = asyncio.create_task(work)
         try:
             async with asyncio.timeout(seconds):
@@ -121,12 +127,14 @@ class Crashing:
                     assert not task.done(), task.result()
                     await asyncio.sleep(0.1)
         except TimeoutError:
-            assert resync < 3600.0, f"waited {seconds:g} s: {self.stand.admin.get(self.stand.path).body!r}"
+            assert resync < 3600.0, (
+                f"waited {seconds:g} s: {self.environment.admin.get(self.environment.path).body!r}"
+            )
             return False
         finally:
             stop.set()
             await task
-            await farewell.closed()
+            await closed_sockets.closed()
         return True
 
 
@@ -139,16 +147,16 @@ def crashing(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFacto
     tally = Tally()
     with (
         definitions.installed(control_plane, definitions.HYPERSHIFT),
-        hosted_stand(control_plane, folder) as stand,
+        hosted_environment(control_plane, folder) as environment,
         writes.proxy(control_plane, tally) as management,
-        writes.proxy(stand.guest, tally, tls=True) as guest,
+        writes.proxy(environment.guest, tally, tls=True) as guest,
     ):
-        made = Crashing(stand, tally, management, guest)  # before the Kubelet reads what it writes
-        with Kubelet(stand, folder / "kubelet"):
-            yield made
+        created = Crashing(environment, tally, management, guest)  # before the Kubelet reads what it writes
+        with Kubelet(environment, folder / "kubelet"):
+            yield created
 
 
-def state(stand: HostedStand) -> Json:
+def state(environment: HostedEnvironment) -> Json:
     """Everything that was made in both clusters, without keys and what keys decide."""
     found: Json = {}
     near = [("secrets", "v1"), ("services", "v1"), ("deployments", "apps/v1")]
@@ -157,8 +165,8 @@ def state(stand: HostedStand) -> Json:
     wide += [("clusterrolebindings", "rbac.authorization.k8s.io/v1"), ("serviceaccounts", "v1")]
     wide += [("mutatingwebhookconfigurations", "admissionregistration.k8s.io/v1"), ("namespaces", "v1")]
     for admin, namespace, listed in (
-        (stand.admin, stand.namespace, near),
-        (stand.guest.admin, None, wide),
+        (environment.admin, environment.namespace, near),
+        (environment.guest.admin, None, wide),
     ):
         for plural, api in listed:
             for one in admin.list(at(plural, namespace, api=api), labelSelector=OWNER):
@@ -174,24 +182,24 @@ def state(stand: HostedStand) -> Json:
     return found
 
 
-def serves(stand: HostedStand) -> bool:
-    told = stand.admin.get(stand.path).object.get("status", {})
-    shown = {one["type"]: one["status"] for one in told.get("conditions", ())}
-    return told.get("observedGeneration") == 1 and shown.get("Available") == "True"
+def serves(environment: HostedEnvironment) -> bool:
+    reported = environment.admin.get(environment.path).object.get("status", {})
+    shown = {one["type"]: one["status"] for one in reported.get("conditions", ())}
+    return reported.get("observedGeneration") == 1 and shown.get("Available") == "True"
 
 
-def gone(stand: HostedStand) -> bool:
-    return stand.admin.get(stand.path).status == 404
+def gone(environment: HostedEnvironment) -> bool:
+    return environment.admin.get(environment.path).status == 404
 
 
-def clean(stand: HostedStand) -> None:
+def clean(environment: HostedEnvironment) -> None:
     """The guest's namespace stays by design, and would make the next way up a shorter one."""
     where = at("namespaces", name=serving_certificate.GUEST_NAMESPACE)
-    if stand.guest.admin.get(where).status == 200:
-        stand.guest.admin.delete(where)
+    if environment.guest.admin.get(where).status == 200:
+        environment.guest.admin.delete(where)
         # without a controller in the guest nobody else finishes it
-        stand.guest.admin.replace(f"{where}/finalize", {**_named(), "spec": {"finalizers": []}})
-        stand.guest.admin.wait_gone(where)
+        environment.guest.admin.replace(f"{where}/finalize", {**_named(), "spec": {"finalizers": []}})
+        environment.guest.admin.wait_gone(where)
 
 
 def _named() -> Json:
@@ -203,50 +211,52 @@ def _named() -> Json:
 
 
 @pytest.fixture
-def stand(crashing: Crashing) -> Iterator[HostedStand]:
+def environment(crashing: Crashing) -> Iterator[HostedEnvironment]:
     """As empty afterwards as before, however the test ended."""
-    made = crashing.stand
-    yield made
-    if made.admin.get(made.path).status == 200:
-        made.admin.delete(made.path)
-        crashing.until(functools.partial(gone, made))
-    clean(made)
+    created = crashing.environment
+    yield created
+    if created.admin.get(created.path).status == 200:
+        created.admin.delete(created.path)
+        crashing.until(functools.partial(gone, created))
+    clean(created)
 
 
 @pytest.mark.slow
-def test_a_death_with_any_write_comes_to_the_same_state(crashing: Crashing, stand: HostedStand) -> None:
-    up, down = functools.partial(serves, stand), functools.partial(gone, stand)
-    stand.ask()
+def test_a_death_with_any_write_comes_to_the_same_state(
+    crashing: Crashing, environment: HostedEnvironment
+) -> None:
+    up, down = functools.partial(serves, environment), functools.partial(gone, environment)
+    environment.ask()
     rising = crashing.until(up)
-    wanted = state(stand)
-    stand.admin.delete(stand.path)
+    expected = state(environment)
+    environment.admin.delete(environment.path)
     falling = crashing.until(down)
-    left = state(stand)
-    clean(stand)
+    left = state(environment)
+    clean(environment)
     assert len(rising) > 12
     assert len(falling) > 8
     assert [one for one in left if not one.startswith("namespaces ")] == []
-    stand.ask()
+    environment.ask()
     rose = crashing.mortally(up, rising)
-    assert state(stand) == wanted
-    stand.admin.delete(stand.path)
+    assert state(environment) == expected
+    environment.admin.delete(environment.path)
     fell = crashing.mortally(down, falling)
-    assert state(stand) == left
-    clean(stand)
+    assert state(environment) == left
+    clean(environment)
     ups, downs = writes.single(rising, rose), writes.single(falling, fell)
     for number in range(max(len(ups), len(downs))):
-        stand.ask()
+        environment.ask()
         rose += died_at(crashing, up, ups[min(number, len(ups) - 1)])
-        assert state(stand) == wanted, f"died with {rose[-1]}"
-        stand.admin.delete(stand.path)
+        assert state(environment) == expected, f"died with {rose[-1]}"
+        environment.admin.delete(environment.path)
         fell += died_at(crashing, down, downs[min(number, len(downs) - 1)])
-        assert state(stand) == left, f"died with {fell[-1]}"
-        clean(stand)
+        assert state(environment) == left, f"died with {fell[-1]}"
+        clean(environment)
     assert writes.survived(rising, rose) == set()
     assert writes.survived(falling, fell) == set()
-    stand.ask()
+    environment.ask()
     crashing.until(up)
-    assert state(stand) == wanted
+    assert state(environment) == expected
     assert crashing.quiet(30.0) == []
 
 
@@ -262,13 +272,13 @@ def died_at(crashing: Crashing, done: Callable[[], bool], last: int) -> list[str
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_write_is_refused_once_and_all_is_done_all_the_same(
-    crashing: Crashing, stand: HostedStand, fault: str
+    crashing: Crashing, environment: HostedEnvironment, fault: str
 ) -> None:
-    stand.ask()
-    crashing.until(functools.partial(serves, stand), fault=FAULTS[fault])
+    environment.ask()
+    crashing.until(functools.partial(serves, environment), fault=FAULTS[fault])
     struck = len(crashing.tally.struck)
     assert struck > 12
-    registered = stand.guest.admin.get(
+    registered = environment.guest.admin.get(
         at(
             "mutatingwebhookconfigurations",
             name=hypershift_webhooks.OURS,
@@ -276,7 +286,7 @@ def test_every_write_is_refused_once_and_all_is_done_all_the_same(
         )
     )
     assert registered.status == 200
-    stand.admin.delete(stand.path)
-    crashing.until(functools.partial(gone, stand), fault=FAULTS[fault])
+    environment.admin.delete(environment.path)
+    crashing.until(functools.partial(gone, environment), fault=FAULTS[fault])
     assert len(crashing.tally.struck) > 8
-    assert stand.owned() == []
+    assert environment.owned() == []

@@ -13,21 +13,21 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.apiserver.beside import Beside
-from tests.apiserver.hall import path_of
-from tests.apiserver.hostedstand import hosted_control_plane
+from tests.apiserver.hosted_environment import hosted_control_plane
+from tests.apiserver.sidecar_kubelet import SidecarKubelet
 from tests.apiserver.test_hosted import (
     CASES,
     LABELLED,
     Hosted,
     _deployment,
     create,
-    guest_namespace,
     hosted,
+    hosted_namespace,
     wait_served,
 )
+from tests.apiserver.webhook_installation import path_of
 from tests.process.webhook import free_port
-from tests.rig import definitions, farewell
+from tests.rig import closed_sockets, definitions
 from tests.rig.client import JSON_PATCH, at
 from tests.vectors.hypershift_attach import mutated
 from tests.vectors.hypershift_pki import text
@@ -53,7 +53,7 @@ from vestibule.pki.leaf import CertificatePair
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["guest_namespace", "hosted"]
+__all__ = ["hosted", "hosted_namespace"]
 Json = dict[str, Any]
 T = TypeVar("T")
 API = "vestibule.dev/v1alpha1"
@@ -108,18 +108,18 @@ class Asked:
         """What HyperShift would have made: its object, and a kubeconfig of an administrator."""
         secrets = self.hosted.secrets
         signer = CertificatePair(*(text(secrets["cluster-signer-ca"], key) for key in ("ca.crt", "ca.key")))
-        wanted = profile.LeafProfile("admin", organizations=("system:masters",), usages=("clientAuth",))
-        pair = profile.issue(signer, wanted, self.now)
-        said = kubeconfig_text(self.server, text(secrets["root-ca"], "ca.crt"), by_certificate(pair))
+        expected = profile.LeafProfile("admin", organizations=("system:masters",), usages=("clientAuth",))
+        pair = profile.issue(signer, expected, self.now)
+        message = kubeconfig_text(self.server, text(secrets["root-ca"], "ca.crt"), by_certificate(pair))
         secret = {
             "apiVersion": "v1",
             "kind": "Secret",
             "metadata": {"name": "service-network-admin-kubeconfig", "namespace": self.namespace},
-            "data": {"kubeconfig": base64.b64encode(said.encode()).decode()},
+            "data": {"kubeconfig": base64.b64encode(message.encode()).decode()},
         }
-        thing = hosted_control_plane(self.namespace)
+        obj = hosted_control_plane(self.namespace)
         path = at("hostedcontrolplanes", self.namespace, "hcp", api="hypershift.openshift.io/v1beta1")
-        for where, one in ((path_of(secret), secret), (path, thing)):
+        for where, one in ((path_of(secret), secret), (path, obj)):
             self.admin.apply(where, one, "hypershift", force=True).object  # noqa: B018 - raises
 
     def look(self, times: int = 1) -> list[Result]:
@@ -134,7 +134,10 @@ class Asked:
         file = self.hosted.management.kubeconfig()
 
         async def run() -> T:
-            client, guests = Client(kubeconfig.load([file])), ClientPool(guard=AddressGuard(loopback=True))
+            client, hosted_clusters = (
+                Client(kubeconfig.load([file])),
+                ClientPool(guard=AddressGuard(loopback=True)),
+            )
             leadership = AlwaysLeader()
             writer = FencedClient(client, leadership)
             parts = HostedReconcilerDeps(
@@ -142,7 +145,7 @@ class Asked:
                 writer,
                 Applier(client, writer, MANAGER),
                 Events(writer, "vestibule.dev/test", "test", lambda: self.now),
-                guests,
+                hosted_clusters,
                 leadership,
                 "vestibule:test",
                 lambda: self.now,
@@ -150,9 +153,9 @@ class Asked:
             try:
                 return await work(HostedReconciler(parts))
             finally:
-                await guests.close()
+                await hosted_clusters.close()
                 await client.close()
-                await farewell.closed()
+                await closed_sockets.closed()
 
         return asyncio.run(run())
 
@@ -185,14 +188,14 @@ REGISTRATION = at(
 )
 
 
-def test_up_in_order_steady_through_the_guests_death_and_down(
-    hosted: Hosted, kinds: None, guest_namespace: str, tmp_path: Path
+def test_up_in_order_steady_through_the_hosted_clusters_death_and_down(
+    hosted: Hosted, kinds: None, hosted_namespace: str, tmp_path: Path
 ) -> None:
-    asked = Asked(hosted, "one")
+    requested = Asked(hosted, "one")
     guest = hosted.guest
 
     # nothing answers yet: everything is there but the registration
-    (first,) = asked.look()
+    (first,) = requested.look()
     assert isinstance(first, RequeueAfter)
     assert first.reason == "NotProven"
     assert guest.admin.get(REGISTRATION).status == 404
@@ -202,28 +205,30 @@ def test_up_in_order_steady_through_the_guests_death_and_down(
         ).status
         == 200
     )
-    assert asked.condition("Verified") == "False"
-    held = asked.admin.get(asked.path).object["metadata"]["finalizers"]
+    assert requested.condition("Verified") == "False"
+    held = requested.admin.get(requested.path).object["metadata"]["finalizers"]
     assert held == [FINALIZER]
 
     # the workload runs as it was rendered: proved, and only then registered
-    workload = asked.admin.get(
-        at("deployments", asked.namespace, hypershift_webhooks.OURS, api="apps/v1")
+    workload = requested.admin.get(
+        at("deployments", requested.namespace, hypershift_webhooks.OURS, api="apps/v1")
     ).object
-    beside = Beside(tmp_path / "pod", asked.admin, workload, hypershift_webhooks.OURS, 9443, asked.port)
-    beside.start()
+    adjacent = SidecarKubelet(
+        tmp_path / "pod", requested.admin, workload, hypershift_webhooks.OURS, 9443, requested.port
+    )
+    adjacent.start()
     try:
-        beside.wait_ready()
-        (second,) = asked.look()
+        adjacent.wait_ready()
+        (second,) = requested.look()
         assert second == Reconciled()
-        assert asked.condition("Verified") == "True"
-        wait_served(hosted, guest_namespace)
-        assert mutated(create(hosted, guest_namespace, CASES[LABELLED], dryRun="All"))
+        assert requested.condition("Verified") == "True"
+        wait_served(hosted, hosted_namespace)
+        assert mutated(create(hosted, hosted_namespace, CASES[LABELLED], dryRun="All"))
 
         # a process that starts anew finds nothing to do
-        before = asked.versions()
-        assert asked.look(2) == [Reconciled(), Reconciled()]
-        assert asked.versions() == before
+        before = requested.versions()
+        assert requested.look(2) == [Reconciled(), Reconciled()]
+        assert requested.versions() == before
 
         # drift is taken back, what the guest may choose is kept
         changes: dict[str, object] = {"failurePolicy": "Fail", "timeoutSeconds": 3}
@@ -231,52 +236,58 @@ def test_up_in_order_steady_through_the_guests_death_and_down(
             {"op": "replace", "path": f"/webhooks/0/{key}", "value": value} for key, value in changes.items()
         ]
         guest.admin.patch(REGISTRATION, patch, JSON_PATCH).object  # noqa: B018 - raises
-        asked.look()
+        requested.look()
         entry = guest.admin.get(REGISTRATION).object["webhooks"][0]
         assert (entry["failurePolicy"], entry["timeoutSeconds"]) == ("Ignore", 3)
 
         # the guest dies and comes back
-        before = asked.versions()
+        before = requested.versions()
         guest.apiserver.kill()
-        (dead,) = asked.look()
+        (dead,) = requested.look()
         assert isinstance(dead, RequeueAfter)
         assert dead.reason == "GuestUnreachable"
-        assert asked.condition("GuestReachable") == "False"
+        assert requested.condition("GuestReachable") == "False"
         guest.apiserver.start()
-        assert asked.look() == [Reconciled()]
-        assert asked.condition("GuestReachable") == "True"
-        after = asked.versions()
+        assert requested.look() == [Reconciled()]
+        assert requested.condition("GuestReachable") == "True"
+        after = requested.versions()
         moved = {key for key in before if before[key] != after.get(key)}
         assert moved == {"hostedwebhooks/one"}
     finally:
-        beside.stop()
+        adjacent.stop()
 
     # down: the guest is cleaned, then our own, then the request goes
-    asked.admin.delete(asked.path)
-    assert asked.look() == [RequeueAfter(finalize.HEARD, "Unregistered")]
-    assert asked.admin.get(at("secrets", asked.namespace, f"{hypershift_webhooks.OURS}-ca")).status == 200
-    assert asked.look() == [Reconciled(forget=True)]
-    assert asked.admin.get(asked.path).status == 404
+    requested.admin.delete(requested.path)
+    assert requested.look() == [RequeueAfter(finalize.HEARD, "Unregistered")]
+    assert (
+        requested.admin.get(at("secrets", requested.namespace, f"{hypershift_webhooks.OURS}-ca")).status
+        == 200
+    )
+    assert requested.look() == [Reconciled(forget=True)]
+    assert requested.admin.get(requested.path).status == 404
     assert guest.admin.get(REGISTRATION).status == 404
-    assert asked.admin.get(at("secrets", asked.namespace, f"{hypershift_webhooks.OURS}-ca")).status == 404
+    assert (
+        requested.admin.get(at("secrets", requested.namespace, f"{hypershift_webhooks.OURS}-ca")).status
+        == 404
+    )
     assert guest.admin.get(at("namespaces", name=serving_certificate.GUEST_NAMESPACE)).status == 200
 
 
-def test_a_dead_guest_is_waited_for_and_then_left_behind(hosted: Hosted, kinds: None) -> None:
-    asked = Asked(hosted, "two")
-    asked.look()
+def test_a_dead_hosted_cluster_is_waited_for_and_then_left_behind(hosted: Hosted, kinds: None) -> None:
+    requested = Asked(hosted, "two")
+    requested.look()
     hosted.guest.apiserver.kill()
     try:
-        asked.admin.delete(asked.path)
-        (waiting,) = asked.look()
+        requested.admin.delete(requested.path)
+        (waiting,) = requested.look()
         assert isinstance(waiting, RequeueAfter)
-        assert asked.admin.get(asked.path).status == 200
+        assert requested.admin.get(requested.path).status == 200
 
-        asked.now += 2 * teardown.LIMIT
-        assert asked.look() == [Reconciled(forget=True)]
+        requested.now += 2 * teardown.LIMIT
+        assert requested.look() == [Reconciled(forget=True)]
 
-        assert asked.admin.get(asked.path).status == 404
-        events = asked.admin.list(at("events", asked.namespace, api="events.k8s.io/v1"))
+        assert requested.admin.get(requested.path).status == 404
+        events = requested.admin.list(at("events", requested.namespace, api="events.k8s.io/v1"))
         assert teardown.SKIPPED in [one["reason"] for one in events]
     finally:
         hosted.guest.apiserver.start()
@@ -299,7 +310,9 @@ class Counted:
         self.ended.append(result)
 
 
-def test_one_guest_that_says_nothing_does_not_keep_another_waiting(hosted: Hosted, kinds: None) -> None:
+def test_one_hosted_cluster_that_says_nothing_does_not_keep_another_waiting(
+    hosted: Hosted, kinds: None
+) -> None:
     """With a single worker: a run that takes long does not count as one."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         slow = Asked(hosted, "slow", f"https://127.0.0.1:{silent.getsockname()[1]}")
@@ -334,11 +347,11 @@ def test_one_guest_that_says_nothing_does_not_keep_another_waiting(hosted: Hoste
         assert quick_took < slow_took
         assert slow.condition("GuestReachable") == "False"
         assert quick.condition("GuestReachable") == "True"
-    for asked in (slow, quick):
-        asked.now += 2 * teardown.LIMIT
-        asked.admin.delete(asked.path)
-        asked.look(2)
-        asked.admin.wait_gone(asked.path)
+    for requested in (slow, quick):
+        requested.now += 2 * teardown.LIMIT
+        requested.admin.delete(requested.path)
+        requested.look(2)
+        requested.admin.wait_gone(requested.path)
 
 
 CLUSTERS = "cluster.x-k8s.io/v1beta1"
@@ -351,8 +364,8 @@ def kubeadm(hosted: Hosted, namespace: str) -> str:
     admin, secrets = hosted.management.admin, hosted.secrets
     root = {key: text(secrets["root-ca"], key) for key in ("ca.crt", "ca.key")}
     signer = CertificatePair(*(text(secrets["cluster-signer-ca"], key) for key in ("ca.crt", "ca.key")))
-    wanted = profile.LeafProfile("admin", organizations=("system:masters",), usages=("clientAuth",))
-    pair = profile.issue(signer, wanted, datetime.datetime.now(datetime.UTC))
+    expected = profile.LeafProfile("admin", organizations=("system:masters",), usages=("clientAuth",))
+    pair = profile.issue(signer, expected, datetime.datetime.now(datetime.UTC))
     server = f"https://localhost:{hosted.guest.apiserver.port}"
     contents = {
         "c1-kubeconfig": {"value": kubeconfig_text(server, root["ca.crt"], by_certificate(pair))},
@@ -387,14 +400,14 @@ def test_a_static_pod_goes_through_the_files_of_the_kubeadm_control_plane(
     namespace = hosted.control_plane["metadata"]["namespace"]
     path = kubeadm(hosted, namespace)
     target = {"flavour": "clusterapi", "name": "c1"}
-    asked = Asked(hosted, "static", target=target, attach="static-pod")
-    (first,) = asked.look()
+    requested = Asked(hosted, "static", target=target, attach="static-pod")
+    (first,) = requested.look()
     # no machine runs it here, as a pod that was tried in the guest found out
     assert isinstance(first, RequeueAfter)
     assert first.reason == "NotProven"
-    assert asked.condition("Available") == "False"
-    assert asked.condition("Verified") == "False"
-    files = asked.admin.get(path).object["spec"]["kubeadmConfigSpec"]["files"]
+    assert requested.condition("Available") == "False"
+    assert requested.condition("Verified") == "False"
+    files = requested.admin.get(path).object["spec"]["kubeadmConfigSpec"]["files"]
     paths = [one["path"] for one in files]
     assert paths[0] == "/etc/theirs"
     assert f"/etc/kubernetes/manifests/{hypershift_webhooks.OURS}.yaml" in paths
@@ -403,16 +416,16 @@ def test_a_static_pod_goes_through_the_files_of_the_kubeadm_control_plane(
         f"{hypershift_webhooks.OURS}-c1-serving-cert",
         f"{hypershift_webhooks.OURS}-c1-kubeconfig",
     }
-    secret = asked.admin.get(at("secrets", namespace, f"{hypershift_webhooks.OURS}-c1-kubeconfig")).object
+    secret = requested.admin.get(at("secrets", namespace, f"{hypershift_webhooks.OURS}-c1-kubeconfig")).object
     assert "tls.crt" in secret["data"]
     assert "token" not in secret["data"]
-    before = asked.admin.get(path).object["metadata"]["resourceVersion"]
-    asked.look(2)
-    assert asked.admin.get(path).object["metadata"]["resourceVersion"] == before
+    before = requested.admin.get(path).object["metadata"]["resourceVersion"]
+    requested.look(2)
+    assert requested.admin.get(path).object["metadata"]["resourceVersion"] == before
 
-    asked.admin.delete(asked.path)
-    assert asked.look(2)[1] == Reconciled(forget=True)
-    files = asked.admin.get(path).object["spec"]["kubeadmConfigSpec"]["files"]
+    requested.admin.delete(requested.path)
+    assert requested.look(2)[1] == Reconciled(forget=True)
+    files = requested.admin.get(path).object["spec"]["kubeadmConfigSpec"]["files"]
     assert [one["path"] for one in files] == ["/etc/theirs"]
     assert hosted.guest.admin.get(REGISTRATION).status == 404
 
@@ -421,34 +434,39 @@ def test_when_the_control_plane_brings_its_own_webhook_ours_goes(
     hosted: Hosted, kinds: None, tmp_path: Path
 ) -> None:
     """An upgrade of HyperShift: first its container, then its registration; never two, never none."""
-    asked = Asked(hosted, "upgraded")
-    asked.look()
-    workload = asked.admin.get(
-        at("deployments", asked.namespace, hypershift_webhooks.OURS, api="apps/v1")
+    requested = Asked(hosted, "upgraded")
+    requested.look()
+    workload = requested.admin.get(
+        at("deployments", requested.namespace, hypershift_webhooks.OURS, api="apps/v1")
     ).object
-    beside = Beside(tmp_path / "pod", asked.admin, workload, hypershift_webhooks.OURS, 9443, asked.port)
-    beside.start()
+    adjacent = SidecarKubelet(
+        tmp_path / "pod", requested.admin, workload, hypershift_webhooks.OURS, 9443, requested.port
+    )
+    adjacent.start()
     runs = _deployment(hosted.control_plane)
     theirs = guest_objects.configuration(guest_objects.hypershift(hypershift_webhooks.AZURE, "CA"))
     try:
-        beside.wait_ready()
-        assert asked.look() == [Reconciled()]
+        adjacent.wait_ready()
+        assert requested.look() == [Reconciled()]
         runs["spec"]["template"]["spec"]["containers"].append(
             {"name": hypershift_webhooks.AZURE.name, "image": "x"}
         )
-        asked.admin.apply(path_of(runs), runs, "hypershift", force=True).object  # noqa: B018 - raises
-        assert asked.look() == [Reconciled()]
-        assert asked.condition("Available") == "False"
+        requested.admin.apply(path_of(runs), runs, "hypershift", force=True).object  # noqa: B018 - raises
+        assert requested.look() == [Reconciled()]
+        assert requested.condition("Available") == "False"
         assert hosted.guest.admin.get(REGISTRATION).status == 200
         theirs["webhooks"][0]["clientConfig"].pop("caBundle")
         hosted.guest.admin.apply(path_of(theirs), theirs, "hcco", force=True).object  # noqa: B018 - raises
-        assert asked.look(2) == [RequeueAfter(finalize.HEARD, "Unregistered"), Reconciled()]
-        assert asked.condition("Available") == "True"
+        assert requested.look(2) == [RequeueAfter(finalize.HEARD, "Unregistered"), Reconciled()]
+        assert requested.condition("Available") == "True"
         assert hosted.guest.admin.get(REGISTRATION).status == 404
-        assert asked.admin.get(at("secrets", asked.namespace, f"{hypershift_webhooks.OURS}-ca")).status == 404
+        assert (
+            requested.admin.get(at("secrets", requested.namespace, f"{hypershift_webhooks.OURS}-ca")).status
+            == 404
+        )
     finally:
-        beside.stop()
-        for admin, thing in ((hosted.guest.admin, theirs), (asked.admin, runs)):
-            admin.delete(path_of(thing))
-        asked.admin.delete(asked.path)
-        asked.look(2)
+        adjacent.stop()
+        for admin, obj in ((hosted.guest.admin, theirs), (requested.admin, runs)):
+            admin.delete(path_of(obj))
+        requested.admin.delete(requested.path)
+        requested.look(2)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.operated import Operated, operated
+from tests.apiserver.operator_installation import OperatorInstallation, operator_installed
 from tests.apiserver.tenant import API, Listener, Tenant, tenant
 from tests.rig import process
 from tests.rig.client import at
@@ -25,30 +25,30 @@ REFUSED = "KubeconfigRefused"
 
 @pytest.fixture
 def attacker(control_plane: ControlPlane) -> Iterator[Tenant]:
-    made = tenant(control_plane)
-    yield made
+    created = tenant(control_plane)
+    yield created
     if control_plane.admin.get(at("hostedwebhooks", api=API)).status == 404:
         return
-    for name in control_plane.admin.list(at("hostedwebhooks", made.namespace, api=API)):
-        where = at("hostedwebhooks", made.namespace, name["metadata"]["name"], api=API)
+    for name in control_plane.admin.list(at("hostedwebhooks", created.namespace, api=API)):
+        where = at("hostedwebhooks", created.namespace, name["metadata"]["name"], api=API)
         control_plane.admin.patch(where, {"metadata": {"finalizers": []}})
-    control_plane.admin.delete(at("namespaces", name=made.namespace))
+    control_plane.admin.delete(at("namespaces", name=created.namespace))
 
 
 @pytest.fixture
 def listener(tmp_path: Path) -> Iterator[Listener]:
-    with Listener(tmp_path / "listener").listening() as made:
-        yield made
+    with Listener(tmp_path / "listener").listening() as created:
+        yield created
 
 
 @pytest.fixture
-def operator(control_plane: ControlPlane, attacker: Tenant, tmp_path: Path) -> Iterator[Operated]:
+def operator(control_plane: ControlPlane, attacker: Tenant, tmp_path: Path) -> Iterator[OperatorInstallation]:
     install = {"hosted": True, "hostedNamespaces": [attacker.namespace]}
-    with operated(control_plane, tmp_path, install=install) as made:
-        yield made
+    with operator_installed(control_plane, tmp_path, install=install) as created:
+        yield created
 
 
-def start(operator: Operated, attacker: Tenant, *flags: str) -> None:
+def start(operator: OperatorInstallation, attacker: Tenant, *flags: str) -> None:
     operator.start("--hosted", "--hosted-namespace", attacker.namespace, "--workers", "8", *flags)
 
 
@@ -65,7 +65,7 @@ def wait(attacker: Tenant, name: str, reason: str, kind: str = "GuestReachable")
 
 
 def test_programs_files_and_unverified_servers_are_refused_by_field(
-    operator: Operated, attacker: Tenant, listener: Listener, tmp_path: Path
+    operator: OperatorInstallation, attacker: Tenant, listener: Listener, tmp_path: Path
 ) -> None:
     """Loopback is allowed here, so that nothing but the fields stands in the way."""
     proof, secret = tmp_path / "ran", tmp_path / "secret"
@@ -117,13 +117,13 @@ def test_programs_files_and_unverified_servers_are_refused_by_field(
     start(operator, attacker, "--allow-loopback")
 
     for name, (_, field) in attacks.items():
-        told = wait(attacker, name, REFUSED)
-        assert f"Secret {attacker.namespace}/{name}, key kubeconfig: {field}: " in told["message"]
-        assert stolen not in told["message"]
+        reported = wait(attacker, name, REFUSED)
+        assert f"Secret {attacker.namespace}/{name}, key kubeconfig: {field}: " in reported["message"]
+        assert stolen not in reported["message"]
     # the same server with data alone is called: nothing else stood in the way
     wait(attacker, "honest", "NoAnswer")
     assert not proof.exists()
-    assert {said for _, said in listener.seen} == {"Bearer honest"}
+    assert {message for _, message in listener.seen} == {"Bearer honest"}
     # the deletion of one that was refused does not hang on it
     where = at("hostedwebhooks", attacker.namespace, "exec", api=API)
     attacker.client.patch(where, {"spec": {"abandonAfter": "1s"}}).object  # noqa: B018 - raises
@@ -133,7 +133,7 @@ def test_programs_files_and_unverified_servers_are_refused_by_field(
 
 
 def test_the_machine_of_the_operator_and_its_link_are_not_dialled(
-    operator: Operated, attacker: Tenant, listener: Listener
+    operator: OperatorInstallation, attacker: Tenant, listener: Listener
 ) -> None:
     hosts = {"v4": "127.0.0.1", "name": "localhost", "zero": "0.0.0.0", "mapped": "[::ffff:127.0.0.1]"}
     hosts |= {"decimal": "2130706433", "short": "127.1", "metadata": "169.254.169.254", "link": "[fe80::1]"}
@@ -146,15 +146,15 @@ def test_the_machine_of_the_operator_and_its_link_are_not_dialled(
     start(operator, attacker)
 
     for name in (*hosts, "override"):
-        told = wait(attacker, name, REFUSED)
-        assert "server" in told["message"]
-        said = "is no IPv4 address" if name in ("decimal", "short") else "is not called for an object"
-        assert said in told["message"]
+        reported = wait(attacker, name, REFUSED)
+        assert "server" in reported["message"]
+        message = "is no IPv4 address" if name in ("decimal", "short") else "is not called for an object"
+        assert message in reported["message"]
     assert listener.seen == []
 
 
 def test_a_redirect_is_not_followed_and_a_credential_is_not_sent_elsewhere(
-    operator: Operated, attacker: Tenant, listener: Listener, tmp_path: Path
+    operator: OperatorInstallation, attacker: Tenant, listener: Listener, tmp_path: Path
 ) -> None:
     elsewhere = f"https://127.0.0.1:{listener.port}/api"
     with Listener(tmp_path / "redirecting", redirect=elsewhere).listening() as first:
@@ -162,21 +162,21 @@ def test_a_redirect_is_not_followed_and_a_credential_is_not_sent_elsewhere(
         attacker.hosted("sent-on", "sent-on")
         # a Secret that somebody else keeps here, whose server the system's authorities vouch for: whoever may
         # write a request names another server
-        kept = listener.kubeconfig(cluster={"certificate-authority-data": None}, token="precious")
-        attacker.secret("kept", kubeconfig=kept)
+        stored = listener.kubeconfig(cluster={"certificate-authority-data": None}, token="precious")
+        attacker.secret("kept", kubeconfig=stored)
         attacker.hosted("override", "kept", server=f"https://localhost:{listener.port}")
         start(operator, attacker, "--allow-loopback")
 
         wait(attacker, "sent-on", "NoAnswer")
-        told = wait(attacker, "override", REFUSED)
-        assert "spec.server" in told["message"]
-        assert "certificate-authority-data" in told["message"]
+        reported = wait(attacker, "override", REFUSED)
+        assert "spec.server" in reported["message"]
+        assert "certificate-authority-data" in reported["message"]
         assert first.seen
         assert listener.seen == []
 
 
 def test_secrets_of_other_namespaces_are_out_of_reach(
-    control_plane: ControlPlane, operator: Operated, attacker: Tenant, listener: Listener
+    control_plane: ControlPlane, operator: OperatorInstallation, attacker: Tenant, listener: Listener
 ) -> None:
     victim = control_plane.namespace("victim")
     other = Tenant("victim", victim, control_plane.admin)
@@ -184,13 +184,13 @@ def test_secrets_of_other_namespaces_are_out_of_reach(
     for number, name in enumerate(
         (f"{victim}/admin", f"../../{victim}/secrets/admin", f"..%2F..%2F{victim}%2Fsecrets%2Fadmin")
     ):
-        thing = {
+        obj = {
             "apiVersion": API,
             "kind": "HostedWebhook",
             "metadata": {"name": f"reach-{number}"},
             "spec": {"target": {"flavour": "kubeconfig", "name": name, "namespace": victim}},
         }
-        attacker.client.create(at("hostedwebhooks", attacker.namespace, api=API), thing)
+        attacker.client.create(at("hostedwebhooks", attacker.namespace, api=API), obj)
     start(operator, attacker, "--allow-loopback")
     attacker.secret("own", kubeconfig=listener.kubeconfig(token="own"))
     attacker.hosted("own", "own")
@@ -202,7 +202,7 @@ def test_secrets_of_other_namespaces_are_out_of_reach(
             wait(attacker, one["metadata"]["name"], "InvalidSpec", "Resolved")
     touched = list(control_plane.audit.events(user=operator.user, namespace=victim))
     assert [event for event in touched if event["objectRef"]["resource"] == "secrets"] == []
-    assert {said for _, said in listener.seen} == {"Bearer own"}
+    assert {message for _, message in listener.seen} == {"Bearer own"}
     # where the operator has no rights its token reads nothing
     token = control_plane.token_client(_token(operator))
     try:
@@ -214,12 +214,12 @@ def test_secrets_of_other_namespaces_are_out_of_reach(
         token.close()
     # our kinds without a namespace are not theirs, whatever their role says in one
     for plural, kind in (("vestibulewebhooks", "VestibuleWebhook"), ("publishedissuers", "PublishedIssuer")):
-        thing = {"apiVersion": API, "kind": kind, "metadata": {"name": "x"}, "spec": {}}
-        assert attacker.client.create(at(plural, api=API), thing).status == 403
+        obj = {"apiVersion": API, "kind": kind, "metadata": {"name": "x"}, "spec": {}}
+        assert attacker.client.create(at(plural, api=API), obj).status == 403
     control_plane.admin.delete(at("namespaces", name=victim))
 
 
-def _token(operator: Operated) -> str:
+def _token(operator: OperatorInstallation) -> str:
     where = at("serviceaccounts", operator.name, operator.account, sub="token")
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    return str(operator.admin.create(where, asked).object["status"]["token"])
+    requested = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    return str(operator.admin.create(where, requested).object["status"]["token"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.apiserver.balancer import Balancer
-from tests.apiserver.hall import Hall, wait_called
+from tests.apiserver.webhook_installation import WebhookInstallation, wait_called
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 
@@ -23,7 +23,7 @@ GAPS = (60.0, 75.0, 85.0, 88.0, 89.0, 89.5, 90.0, 90.5, 91.0, 92.0, 95.0)
 def test_no_idle_time_around_the_api_servers_own_loses_a_review(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
-    hall = Hall(control_plane, tmp_path, "hall-idle")
+    installation = WebhookInstallation(control_plane, tmp_path, "webhook-idle")
     annotations = {
         "cwii.dev/aws-inject": "true",
         "cwii.dev/aws-role-arn": "arn:aws:iam::123456789012:role/app",
@@ -36,16 +36,18 @@ def test_no_idle_time_around_the_api_servers_own_loses_a_review(
     doors = [Balancer() for _ in GAPS]
     failures: list[str] = []
     try:
-        hall.apply()
-        replica = hall.start()
-        hall.register(replica.port)
-        wait_called(hall)
-        control_plane.admin.delete(hall.configuration)
+        installation.apply()
+        replica = installation.start()
+        installation.register(replica.port)
+        wait_called(installation)
+        control_plane.admin.delete(installation.configuration)
         hooks = []
-        for door, space in zip(doors, spaces, strict=True):
-            door.__enter__()
-            door.add(replica.port, lambda: True)
-            entry = hall.register(door.port)  # one door per idle time: connections are kept per address
+        for creator, space in zip(doors, spaces, strict=True):
+            creator.__enter__()
+            creator.add(replica.port, lambda: True)
+            entry = installation.register(
+                creator.port
+            )  # one door per idle time: connections are kept per address
             hooks.append(
                 {
                     **entry,
@@ -54,9 +56,9 @@ def test_no_idle_time_around_the_api_servers_own_loses_a_review(
                     "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": space}},
                 }
             )
-        thing = {**hall.objects["MutatingWebhookConfiguration"], "webhooks": hooks}
-        control_plane.admin.delete(hall.configuration)
-        control_plane.admin.apply(hall.configuration, thing, "idle", force=True).object  # noqa: B018 - raises
+        obj = {**installation.objects["MutatingWebhookConfiguration"], "webhooks": hooks}
+        control_plane.admin.delete(installation.configuration)
+        control_plane.admin.apply(installation.configuration, obj, "idle", force=True).object  # noqa: B018 - raises
 
         def create(space: str, what: str) -> None:
             answer = control_plane.admin.create(at("pods", space), pod, dryRun="All")
@@ -87,9 +89,9 @@ def test_no_idle_time_around_the_api_servers_own_loses_a_review(
 
         assert failures == []
     finally:
-        hall.close()
-        for door in doors:
-            if door.port:
-                door.__exit__()
+        installation.close()
+        for creator in doors:
+            if creator.port:
+                creator.__exit__()
         for space in spaces:
             control_plane.admin.delete(at("namespaces", name=space))

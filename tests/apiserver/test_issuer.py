@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jwt
 import pytest
 
-from tests.apiserver.operated import API, Operated, operated
+from tests.apiserver.operator_installation import API, OperatorInstallation, operator_installed
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import MASTERS, ControlPlane
@@ -35,37 +35,37 @@ def condition(found: Json, kind: str) -> Json:
 
 
 class Scene(NamedTuple):
-    stand: Operated
+    environment: OperatorInstallation
     folder: Path
     """Where the documents are published."""
     keys: Path
 
     @property
     def plane(self) -> ControlPlane:
-        return self.stand.plane
+        return self.environment.plane
 
     @property
     def path(self) -> str:
         return at("publishedissuers", name="cluster", api=API)
 
     def ask(self, **spec: Any) -> None:
-        thing = {
+        obj = {
             "apiVersion": API,
             "kind": "PublishedIssuer",
             "metadata": {"name": "cluster"},
             "spec": {"to": f"dir:{self.folder}", "interval": "1s", **spec},
         }
-        self.stand.admin.apply(self.path, thing, "test", force=True).object  # noqa: B018 - raises
+        self.environment.admin.apply(self.path, obj, "test", force=True).object  # noqa: B018 - raises
 
     def start(self) -> None:
-        self.stand.start(kubeconfig=self.plane.kubeconfig(USER, MASTERS))
+        self.environment.start(kubeconfig=self.plane.kubeconfig(USER, MASTERS))
 
     def wait(self, kind: str, status: str, reason: str = "") -> Json:
         def holds(found: Json) -> bool:
             one = condition(found, kind)
             return one.get("status") == status and (not reason or one["reason"] == reason)
 
-        return condition(self.stand.admin.wait(self.path, holds), kind)
+        return condition(self.environment.admin.wait(self.path, holds), kind)
 
     def published(self) -> list[str]:
         path = self.folder / JWKS
@@ -74,8 +74,8 @@ class Scene(NamedTuple):
     def verified(self) -> None:
         """A fresh token, against what is published, by an implementation that is not ours."""
         body = {"spec": {"audiences": ["a"], "expirationSeconds": 600}}
-        made = self.plane.admin.create(at("serviceaccounts", "default", "default", "token"), body).object
-        token = str(made["status"]["token"])
+        created = self.plane.admin.create(at("serviceaccounts", "default", "default", "token"), body).object
+        token = str(created["status"]["token"])
         found = jwt.PyJWKSet.from_json((self.folder / JWKS).read_text())
         kid = jwt.get_unverified_header(token)["kid"]
         jwt.decode(token, found[kid].key, ["RS256"], audience="a", issuer=ISSUER)
@@ -102,7 +102,7 @@ class Scene(NamedTuple):
         """Until the issuer was looked at again so many times."""
 
         def looks() -> int:
-            text = self.stand.operators[-1].get("/metrics")[1]
+            text = self.environment.operators[-1].get("/metrics")[1]
             names = 'vestibule_operator_reconciles_total{controller="issuers"'
             return sum(int(float(one.split()[-1])) for one in text.splitlines() if one.startswith(names))
 
@@ -110,23 +110,23 @@ class Scene(NamedTuple):
         process.wait("looks at the issuer", lambda: looks() >= before + times, 30)
 
     def events(self) -> set[tuple[str, str]]:
-        found = self.stand.admin.list(at("events", "default", api="events.k8s.io/v1"))
+        found = self.environment.admin.list(at("events", "default", api="events.k8s.io/v1"))
         return {(one["reason"], one["note"]) for one in found if one["regarding"]["name"] == "cluster"}
 
 
 @pytest.fixture
 def scene(private_control_plane: Planes, tmp_path: Path) -> Iterator[Scene]:
-    made = keypair.create(tmp_path / "first", bits=2048)
+    created = keypair.create(tmp_path / "first", bits=2048)
     flags = {
         "service-account-issuer": ISSUER,
-        "service-account-key-file": str(made.public),
-        "service-account-signing-key-file": str(made.private),
+        "service-account-key-file": str(created.public),
+        "service-account-signing-key-file": str(created.private),
     }
     plane = private_control_plane(controllers=False, flags=flags)
     folder = tmp_path / "operator"
     folder.mkdir()
-    with operated(plane, folder) as stand:
-        yield Scene(stand, tmp_path / "published", tmp_path)
+    with operator_installed(plane, folder) as environment:
+        yield Scene(environment, tmp_path / "published", tmp_path)
 
 
 def kid(public: Path) -> str:
@@ -168,7 +168,7 @@ def test_what_is_published_follows_the_keys_of_the_cluster(scene: Scene) -> None
     def left(found: Json) -> bool:
         return [one["kid"] for one in found.get("status", {}).get("keys", []) if one.get("left")] == [old]
 
-    scene.stand.admin.wait(scene.path, left)
+    scene.environment.admin.wait(scene.path, left)
     scene.looked()
     assert scene.published() == [old, new]
     noted = {reason for reason, _ in scene.events()}
@@ -181,35 +181,35 @@ def test_what_is_published_follows_the_keys_of_the_cluster(scene: Scene) -> None
     (scene.folder / JWKS).write_text(json.dumps(stored))
 
     # its time has come: a status that says so is as good as a day
-    found = scene.stand.admin.get(scene.path).object
+    found = scene.environment.admin.get(scene.path).object
     aged = [
         {**one, "left": "2020-01-01T00:00:00Z"} if one["kid"] == old else one
         for one in found["status"]["keys"]
     ]
     where = at("publishedissuers", name="cluster", sub="status", api=API)
-    scene.stand.admin.patch(where, {"status": {"keys": aged}}).object  # noqa: B018 - raises
+    scene.environment.admin.patch(where, {"status": {"keys": aged}}).object  # noqa: B018 - raises
     process.wait("the old key is gone", lambda: scene.published() == [new, third.key.kid], 20)
     scene.verified()
     process.wait("it is told", lambda: ("KeyRetired") in {reason for reason, _ in scene.events()}, 10)
 
     # nothing goes with the object
-    scene.stand.admin.delete(scene.path)
-    scene.stand.admin.wait_gone(scene.path)
+    scene.environment.admin.delete(scene.path)
+    scene.environment.admin.wait_gone(scene.path)
     mark = scene.plane.audit.mark()
     assert scene.published() == [new, third.key.kid]
     assert scene.writes(mark) == []
 
 
 @pytest.mark.slow
-def test_what_cannot_be_is_refused_and_told(scene: Scene) -> None:
+def test_what_cannot_be_is_refused_and_reported(scene: Scene) -> None:
     scene.ask(issuer=f"{ISSUER}/")
     scene.start()
-    told = scene.wait("Degraded", "True", "Refused")
-    assert "they differ in the slash at the end" in told["message"]
+    reported = scene.wait("Degraded", "True", "Refused")
+    assert "they differ in the slash at the end" in reported["message"]
     assert not scene.folder.exists()
 
     scene.ask(issuer=ISSUER, to="ftp://nowhere")
-    scene.stand.admin.wait(
+    scene.environment.admin.wait(
         scene.path, lambda found: "spec.to: is 'ftp://nowhere'" in condition(found, "Degraded")["message"]
     )
 
@@ -219,7 +219,7 @@ def test_what_cannot_be_is_refused_and_told(scene: Scene) -> None:
     theirs.write_text(json.dumps({"issuer": "https://other.example", "jwks_uri": "https://other.example/k"}))
     digest = hashlib.sha256(theirs.read_bytes()).hexdigest()
     scene.ask(issuer=ISSUER)
-    scene.stand.admin.wait(
+    scene.environment.admin.wait(
         scene.path, lambda found: "names the issuer 'https://other" in condition(found, "Degraded")["message"]
     )
     assert hashlib.sha256(theirs.read_bytes()).hexdigest() == digest
@@ -229,9 +229,9 @@ def test_what_cannot_be_is_refused_and_told(scene: Scene) -> None:
     scene.wait("Published", "True")
     scene.wait("Degraded", "False")
     assert base64.urlsafe_b64decode(f"{scene.published()[0]}=")
-    assert 'vestibule_issuer_keys{name="cluster"} 1.0' in scene.stand.operators[-1].get("/metrics")[1]
+    assert 'vestibule_issuer_keys{name="cluster"} 1.0' in scene.environment.operators[-1].get("/metrics")[1]
 
     # it is not seen at the public address, where somebody wants that looked at
     scene.ask(issuer=ISSUER, verify="Always")
-    told = scene.wait("Published", "False", "NotVisible")
-    assert "issuer.example" in told["message"]
+    reported = scene.wait("Published", "False", "NotVisible")
+    assert "issuer.example" in reported["message"]

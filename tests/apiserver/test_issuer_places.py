@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.apiserver.operated import API, operated
+from tests.apiserver.operator_installation import API, operator_installed
 from tests.apiserver.test_issuer import condition
 from tests.azurite.server import KEY, Azurite
 from tests.contract.gcsdouble import GcsDouble
@@ -61,28 +61,30 @@ def etags(places: dict[str, ObjectStore]) -> list[str]:
 def test_every_place_is_kept_and_left_alone_when_all_is_well(
     control_plane: ControlPlane, tmp_path: Path, places: dict[str, ObjectStore]
 ) -> None:
-    made = []
-    with operated(control_plane, tmp_path) as stand:
+    created = []
+    with operator_installed(control_plane, tmp_path) as environment:
         try:
             for number, to in enumerate(places):
-                path = at("publishedissuers", name=f"{stand.name}-{number}", api=API)
-                thing = {
+                path = at("publishedissuers", name=f"{environment.name}-{number}", api=API)
+                obj = {
                     "apiVersion": API,
                     "kind": "PublishedIssuer",
-                    "metadata": {"name": f"{stand.name}-{number}"},
+                    "metadata": {"name": f"{environment.name}-{number}"},
                     "spec": {"to": to, "interval": "1s", "verify": "Never"},
                 }
-                made.append(path)
-                stand.admin.apply(path, thing, "test").object  # noqa: B018 - raises
-            running = stand.start()
-            for path in made:
-                stand.admin.wait(path, lambda one: condition(one, "Published").get("status") == "True")
-            wanted = json.loads(stand.admin.raw("GET", "/openid/v1/jwks", headers={"Accept": "*/*"}).body)
+                created.append(path)
+                environment.admin.apply(path, obj, "test").object  # noqa: B018 - raises
+            running = environment.start()
+            for path in created:
+                environment.admin.wait(path, lambda one: condition(one, "Published").get("status") == "True")
+            expected = json.loads(
+                environment.admin.raw("GET", "/openid/v1/jwks", headers={"Accept": "*/*"}).body
+            )
             for store in places.values():
                 stored = store.read(NAMES[0])
                 assert stored is not None
-                assert json.loads(stored.body) == wanted
-            before, mark = etags(places), stand.plane.audit.mark()
+                assert json.loads(stored.body) == expected
+            before, mark = etags(places), environment.plane.audit.mark()
             assert len(before) == 2 * len(places)
 
             def looks() -> int:
@@ -95,16 +97,18 @@ def test_every_place_is_kept_and_left_alone_when_all_is_well(
             assert etags(places) == before
             written = [
                 one["objectRef"]["resource"]
-                for one in stand.plane.audit.events(mark, user=stand.user)
+                for one in environment.plane.audit.events(mark, user=environment.user)
                 if one["verb"] not in ("get", "list", "watch") and one["objectRef"]["resource"] != "leases"
             ]
             assert written == []
 
             # a place that is gone is told, and takes no other with it
             absent = {"spec": {"to": "s3://no-such-bucket"}}
-            stand.admin.patch(made[1], absent).object  # noqa: B018 - raises
-            stand.admin.wait(made[1], lambda one: condition(one, "Degraded").get("reason") == "PlaceNotFound")
-            assert condition(stand.admin.get(made[0]).object, "Published")["status"] == "True"
+            environment.admin.patch(created[1], absent).object  # noqa: B018 - raises
+            environment.admin.wait(
+                created[1], lambda one: condition(one, "Degraded").get("reason") == "PlaceNotFound"
+            )
+            assert condition(environment.admin.get(created[0]).object, "Published")["status"] == "True"
         finally:
-            for path in made:
-                stand.admin.delete(path)
+            for path in created:
+                environment.admin.delete(path)

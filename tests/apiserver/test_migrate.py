@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import path_of, present
+from tests.apiserver.webhook_installation import path_of, present
 from tests.migrate import charts
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
@@ -39,23 +39,22 @@ def reader(control_plane: ControlPlane) -> Iterator[Path]:
     binding = charts.thing(
         "ClusterRoleBinding", "migrate-reader", api=f"{RBAC}/v1", roleRef=reference, subjects=[subject]
     )
-    for thing in (role, binding):
-        control_plane.admin.apply(path_of(thing), thing, "test", force=True).object  # noqa: B018 - raises
+    for obj in (role, binding):
+        control_plane.admin.apply(path_of(obj), obj, "test", force=True).object  # noqa: B018 - raises
     yield control_plane.kubeconfig(READER)
-    for thing in (role, binding):
-        control_plane.admin.delete(path_of(thing))
+    for obj in (role, binding):
+        control_plane.admin.delete(path_of(obj))
 
 
 @pytest.fixture(scope="module")
 def azure(control_plane: ControlPlane) -> Iterator[str]:
     """An installation of Azure Workload Identity, and the namespace of those who use it."""
     namespace = control_plane.namespace("migrate")
-    things = charts.azure("v1.5.1", "--audience=api://AzureADTokenExchangeUSGov")
-    things += [
-        {**thing, "metadata": {**thing["metadata"], "namespace": namespace}}
-        for thing in charts.azure_workloads()
+    objects = charts.azure("v1.5.1", "--audience=api://AzureADTokenExchangeUSGov")
+    objects += [
+        {**obj, "metadata": {**obj["metadata"], "namespace": namespace}} for obj in charts.azure_workloads()
     ]
-    with present(control_plane, *things):  # the registration goes first: it stops labelled pods
+    with present(control_plane, *objects):  # the registration goes first: it stops labelled pods
         yield namespace
     control_plane.admin.delete(at("namespaces", name=namespace))
 
@@ -109,7 +108,7 @@ def test_the_whole_cluster_is_read_when_no_namespace_is_named(azure: str, reader
     assert report["workloads"]["served"] >= 3
 
 
-def test_who_may_not_read_configurations_is_told(control_plane: ControlPlane) -> None:
+def test_who_may_not_read_configurations_is_reported(control_plane: ControlPlane) -> None:
     command = [sys.executable, "-m", "vestibule", "migrate"]
     command += ["--kubeconfig", str(control_plane.kubeconfig("migrate:nobody"))]
 

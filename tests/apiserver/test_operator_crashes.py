@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from tests.apiserver import writes
-from tests.apiserver.operated import Operated, normal, operated
-from tests.apiserver.running import Running
-from tests.rig import farewell, process
+from tests.apiserver.child_process import Running
+from tests.apiserver.operator_installation import OperatorInstallation, normal, operator_installed
+from tests.rig import closed_sockets, process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.serving.authority import Authority
@@ -64,12 +64,12 @@ class Fragile(Client):
 class Crashing:
     """Runs operators one after the other."""
 
-    def __init__(self, stand: Operated) -> None:
-        self.stand = stand
-        self._access = kubeconfig.load([stand.kubeconfig], None)
+    def __init__(self, environment: OperatorInstallation) -> None:
+        self.environment = environment
+        self._access = kubeconfig.load([environment.kubeconfig], None)
 
     def _options(self, resync: float) -> OperatorOptions:
-        name = self.stand.name
+        name = self.environment.name
         return OperatorOptions(
             *(name, "crashing", "image"),
             lease="",
@@ -97,7 +97,7 @@ class Crashing:
         finally:
             stop.set()
             await task
-            await farewell.closed()
+            await closed_sockets.closed()
         return client
 
     def mortally(self, done: Callable[[], bool], way: Sequence[str]) -> list[str]:
@@ -118,14 +118,14 @@ class Crashing:
         await asyncio.sleep(seconds)
         stop.set()
         await task
-        await farewell.closed()
+        await closed_sockets.closed()
         return client.written
 
 
 @contextlib.contextmanager
-def served(plane: ControlPlane, folder: Path) -> Iterator[Operated]:
+def served(plane: ControlPlane, folder: Path) -> Iterator[OperatorInstallation]:
     """With a webhook that answers all the time, under a certificate that somebody else keeps."""
-    with operated(plane, folder) as made:
+    with operator_installed(plane, folder) as created:
         authority = Authority("crashes")
         leaf = authority.leaf()
         secret = {"tls.crt": leaf.cert, "tls.key": leaf.key, "ca.crt": authority.pem}
@@ -133,41 +133,47 @@ def served(plane: ControlPlane, folder: Path) -> Iterator[Operated]:
         for key, content in secret.items():
             (folder / key).write_bytes(content)
         data = {key: base64.b64encode(content).decode() for key, content in secret.items()}
-        thing = {"metadata": {"name": f"{made.name}-tls"}, "data": data}
-        made.admin.create(at("secrets", made.name), thing).object  # noqa: B018 - raises
-        made.webhook = Running(
+        obj = {"metadata": {"name": f"{created.name}-tls"}, "data": data}
+        created.admin.create(at("secrets", created.name), obj).object  # noqa: B018 - raises
+        created.webhook = Running(
             folder / "webhook",
-            *("webhook", "--cluster", str(folder / "cluster"), "--addr", f"127.0.0.1:{made.port}"),
+            *("webhook", "--cluster", str(folder / "cluster"), "--addr", f"127.0.0.1:{created.port}"),
             *("--metrics-addr", ""),
             *("--tls-cert", str(folder / "tls.crt"), "--tls-key", str(folder / "tls.key")),
         )
-        yield made
+        yield created
 
 
 @pytest.fixture(scope="module")
-def stand(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
+def environment(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorInstallation]:
     """One that is installed and removed."""
-    with served(control_plane, tmp_path_factory.mktemp("crashes")) as made:
-        yield made
+    with served(control_plane, tmp_path_factory.mktemp("crashes")) as created:
+        yield created
 
 
 @pytest.fixture(scope="module")
-def other(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
+def other(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorInstallation]:
     """One that is changed."""
-    with served(control_plane, tmp_path_factory.mktemp("changed")) as made:
-        yield made
+    with served(control_plane, tmp_path_factory.mktemp("changed")) as created:
+        yield created
 
 
 @pytest.fixture(scope="module")
-def bare(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
+def bare(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorInstallation]:
     """Without a replica that answers."""
-    with operated(control_plane, tmp_path_factory.mktemp("bare")) as made:
-        yield made
+    with operator_installed(control_plane, tmp_path_factory.mktemp("bare")) as created:
+        yield created
 
 
-def state(stand: Operated) -> Json:
+def state(environment: OperatorInstallation) -> Json:
     """Everything that was made, without keys and what keys decide."""
-    found = {place: normal(one) for place, one in stand.owned().items()}
+    found = {place: normal(one) for place, one in environment.owned().items()}
     for place, one in found.items():
         one["metadata"].get("annotations", {}).pop("vestibule.dev/applied", None)
         if place.startswith("Secret"):
@@ -182,8 +188,8 @@ def state(stand: Operated) -> Json:
     return found
 
 
-def condition(stand: Operated, kind: str, status: str) -> bool:
-    answer = stand.admin.get(stand.path)
+def condition(environment: OperatorInstallation, kind: str, status: str) -> bool:
+    answer = environment.admin.get(environment.path)
     if answer.status != 200:
         return False
     found = answer.object.get("status", {})
@@ -192,101 +198,103 @@ def condition(stand: Operated, kind: str, status: str) -> bool:
     return any(one["type"] == kind and one["status"] == status for one in found.get("conditions", ()))
 
 
-def begin(stand: Operated) -> None:
-    stand.ask(replicas=2, certificate={"mode": "secret"})
+def begin(environment: OperatorInstallation) -> None:
+    environment.ask(replicas=2, certificate={"mode": "secret"})
 
 
-def own(stand: Operated) -> None:
+def own(environment: OperatorInstallation) -> None:
     """With a CA that the operator makes."""
-    stand.ask(replicas=2)
+    environment.ask(replicas=2)
 
 
-def waits(stand: Operated) -> bool:
+def waits(environment: OperatorInstallation) -> bool:
     """All is done that can be without a replica."""
-    return condition(stand, "Progressing", "True") and condition(stand, "Reconciled", "True")
+    return condition(environment, "Progressing", "True") and condition(environment, "Reconciled", "True")
 
 
-def change(stand: Operated) -> None:
+def change(environment: OperatorInstallation) -> None:
     settings = {"exclude": {"hostNetwork": True}}
-    stand.ask(replicas=1, guard="Off", settings=settings, certificate={"mode": "secret"})
+    environment.ask(replicas=1, guard="Off", settings=settings, certificate={"mode": "secret"})
 
 
-def remove(stand: Operated) -> None:
-    stand.admin.delete(stand.path)
+def remove(environment: OperatorInstallation) -> None:
+    environment.admin.delete(environment.path)
 
 
-def serves(stand: Operated) -> bool:
+def serves(environment: OperatorInstallation) -> bool:
     """Registered, and kept."""
-    return condition(stand, "Available", "True") and condition(stand, "Reconciled", "True")
+    return condition(environment, "Available", "True") and condition(environment, "Reconciled", "True")
 
 
-def gone(stand: Operated) -> bool:
-    return stand.admin.get(stand.path).status == 404
+def gone(environment: OperatorInstallation) -> bool:
+    return environment.admin.get(environment.path).status == 404
 
 
-def removed(stand: Operated) -> None:
+def removed(environment: OperatorInstallation) -> None:
     """An operator leaves nothing of an installation."""
-    if stand.admin.get(stand.path).status == 200:
-        remove(stand)
-        Crashing(stand).until(lambda: gone(stand))
-    assert stand.owned() == {}
+    if environment.admin.get(environment.path).status == 200:
+        remove(environment)
+        Crashing(environment).until(lambda: gone(environment))
+    assert environment.owned() == {}
 
 
-def cleared(stand: Operated) -> None:
+def cleared(environment: OperatorInstallation) -> None:
     """Nothing of an installation is left, and no operator was needed for it."""
-    if stand.admin.get(stand.path).status == 200:
-        stand.admin.patch(stand.path, {"metadata": {"finalizers": []}}).object  # noqa: B018 - raises
-        remove(stand)
-    for place in stand.owned():
-        stand.admin.delete(stand.where(*place.split()))
-    process.wait("nothing to be left", lambda: gone(stand) and stand.owned() == {}, 30)
+    if environment.admin.get(environment.path).status == 200:
+        environment.admin.patch(environment.path, {"metadata": {"finalizers": []}}).object  # noqa: B018 - raises
+        remove(environment)
+    for place in environment.owned():
+        environment.admin.delete(environment.where(*place.split()))
+    process.wait("nothing to be left", lambda: gone(environment) and environment.owned() == {}, 30)
 
 
-STEPS: dict[str, tuple[str, list[Callable[[Operated], None]], Callable[[Operated], bool]]] = {
-    "removal": ("stand", [begin, remove], gone),
-    "installation": ("stand", [begin], serves),
+STEPS: dict[
+    str, tuple[str, list[Callable[[OperatorInstallation], None]], Callable[[OperatorInstallation], bool]]
+] = {
+    "removal": ("environment", [begin, remove], gone),
+    "installation": ("environment", [begin], serves),
     "own certificate": ("bare", [own], waits),
     "change": ("other", [begin, change], serves),
 }
 
 
-def prepare(stand: Operated, before: list[Callable[[Operated], None]]) -> None:
+def prepare(environment: OperatorInstallation, before: list[Callable[[OperatorInstallation], None]]) -> None:
     """Everything but the last act is done, and that one asked for."""
-    cleared(stand)
+    cleared(environment)
     for act in before[:-1]:
-        act(stand)
-        Crashing(stand).until(lambda: serves(stand))
-    before[-1](stand)
+        act(environment)
+        Crashing(environment).until(lambda: serves(environment))
+    before[-1](environment)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_crash_with_any_write_comes_to_the_same_state(request: pytest.FixtureRequest, step: str) -> None:
     where, before, finished = STEPS[step]
-    stand: Operated = request.getfixturevalue(where)
-    crashing = Crashing(stand)
+    environment: OperatorInstallation = request.getfixturevalue(where)
+    crashing = Crashing(environment)
 
     def done() -> bool:
-        return finished(stand)
+        return finished(environment)
 
-    prepare(stand, before)
+    prepare(environment, before)
     way = crashing.until(done).written
-    wanted = state(stand)
+    expected = state(environment)
     assert len(way) > 3
-    prepare(stand, before)
+    prepare(environment, before)
     died = crashing.mortally(done, way)
-    assert state(stand) == wanted, f"after crashes with {died}"
+    assert state(environment) == expected, f"after crashes with {died}"
     for last in writes.single(way, died):
-        prepare(stand, before)
+        prepare(environment, before)
         client = crashing.until(done, last)
         if client.dead.is_set():
             died.append(client.written[-1])
             crashing.until(done)
-        assert state(stand) == wanted, f"after a crash at write {last} of {way}"
+        assert state(environment) == expected, f"after a crash at write {last} of {way}"
     assert writes.survived(way, died) == set()
     if step not in ASLEEP:
         assert asyncio.run(crashing.quiet(3.0)) == []
-        removed(stand)
+        removed(environment)
 
 
 ASLEEP = {"installation": 30.0, "change": 30.0}
@@ -297,15 +305,15 @@ or in nothing."""
 @pytest.mark.slow
 def test_when_all_is_done_nothing_is_written(request: pytest.FixtureRequest) -> None:
     """Both at the same time: half a minute is long."""
-    stands: list[Operated] = []
+    stands: list[OperatorInstallation] = []
     for step in ASLEEP:
         where, before, finished = STEPS[step]
-        stand: Operated = request.getfixturevalue(where)
-        if stand.admin.get(stand.path).status == 404:
-            prepare(stand, before)
-            Crashing(stand).until(functools.partial(finished, stand))
-        assert finished(stand)
-        stands.append(stand)
+        environment: OperatorInstallation = request.getfixturevalue(where)
+        if environment.admin.get(environment.path).status == 404:
+            prepare(environment, before)
+            Crashing(environment).until(functools.partial(finished, environment))
+        assert finished(environment)
+        stands.append(environment)
 
     async def written(seconds: float) -> list[list[str]]:
         return await asyncio.gather(*(Crashing(one).quiet(seconds) for one in stands))
@@ -313,5 +321,5 @@ def test_when_all_is_done_nothing_is_written(request: pytest.FixtureRequest) -> 
     for one in stands:  # each sees the other, and tells of it
         Crashing(one).until(functools.partial(condition, one, "Alone", "False"))
     assert asyncio.run(written(max(ASLEEP.values()))) == [[], []]
-    for stand in stands:
-        removed(stand)
+    for environment in stands:
+        removed(environment)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.apiserver.operated import Operated, operated
-from tests.apiserver.running import Running
+from tests.apiserver.child_process import Running
+from tests.apiserver.operator_installation import OperatorInstallation, operator_installed
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
@@ -23,20 +23,22 @@ KILLED, ASKED = 17.0, 2.0
 
 
 @pytest.fixture
-def stand(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Operated]:
-    with operated(control_plane, tmp_path) as made:
-        yield made
+def environment(control_plane: ControlPlane, tmp_path: Path) -> Iterator[OperatorInstallation]:
+    with operator_installed(control_plane, tmp_path) as created:
+        yield created
 
 
-def holder(stand: Operated) -> str:
-    found = stand.admin.get(at("leases", stand.name, stand.account, api="coordination.k8s.io/v1"))
+def holder(environment: OperatorInstallation) -> str:
+    found = environment.admin.get(
+        at("leases", environment.name, environment.account, api="coordination.k8s.io/v1")
+    )
     return str((found.object.get("spec") or {}).get("holderIdentity") or "")
 
 
-def led(stand: Operated, other_than: str = "") -> str:
+def led(environment: OperatorInstallation, other_than: str = "") -> str:
     """Until somebody (else) leads; who."""
-    process.wait("a leader", lambda: holder(stand) not in ("", other_than), 40)
-    return holder(stand)
+    process.wait("a leader", lambda: holder(environment) not in ("", other_than), 40)
+    return holder(environment)
 
 
 def stands_by(second: Running) -> None:
@@ -51,40 +53,40 @@ def stands_by(second: Running) -> None:
     process.wait("the second to be ready", candidate, 40)
 
 
-def works(stand: Operated, seconds: float = 20.0) -> None:
+def works(environment: OperatorInstallation, seconds: float = 20.0) -> None:
     """Until a label that the operator does not want is gone again."""
-    where = stand.where("ServiceAccount")
-    stand.admin.wait(where, seconds=seconds)
-    stand.admin.patch(where, {"metadata": {"labels": {"app.kubernetes.io/instance": "drift"}}}).object  # noqa: B018
-    stand.admin.wait(
-        where, lambda o: o["metadata"]["labels"]["app.kubernetes.io/instance"] == stand.name, seconds
+    where = environment.where("ServiceAccount")
+    environment.admin.wait(where, seconds=seconds)
+    environment.admin.patch(where, {"metadata": {"labels": {"app.kubernetes.io/instance": "drift"}}}).object  # noqa: B018
+    environment.admin.wait(
+        where, lambda o: o["metadata"]["labels"]["app.kubernetes.io/instance"] == environment.name, seconds
     )
 
 
 @pytest.mark.parametrize(
     ("name", "limit"), [(signal.SIGKILL, KILLED), (signal.SIGTERM, ASKED)], ids=["killed", "asked to leave"]
 )
-def test_the_other_takes_over_in_time(stand: Operated, name: int, limit: float) -> None:
-    stand.ask()
-    first = stand.start()
-    leader = led(stand)
-    stands_by(stand.start())
-    works(stand)
+def test_the_other_takes_over_in_time(environment: OperatorInstallation, name: int, limit: float) -> None:
+    environment.ask()
+    first = environment.start()
+    leader = led(environment)
+    stands_by(environment.start())
+    works(environment)
     began = time.monotonic()
     first.process.send_signal(name)
-    led(stand, leader)
+    led(environment, leader)
     took = time.monotonic() - began
 
     assert took <= limit
-    works(stand)
+    works(environment)
 
 
-def test_both_are_ready_and_one_says_that_it_leads(stand: Operated) -> None:
-    stand.ask()
-    first = stand.start()
-    led(stand)
-    works(stand)
-    second = stand.start()
+def test_both_are_ready_and_one_says_that_it_leads(environment: OperatorInstallation) -> None:
+    environment.ask()
+    first = environment.start()
+    led(environment)
+    works(environment)
+    second = environment.start()
     stands_by(second)
 
     assert [one.get("/readyz")[0] for one in (first, second)] == [200, 200]
@@ -97,29 +99,29 @@ def test_both_are_ready_and_one_says_that_it_leads(stand: Operated) -> None:
 
 
 @pytest.mark.slow
-def test_a_leader_that_slept_writes_nothing_when_it_wakes(stand: Operated) -> None:
-    stand.ask()
-    first = stand.start()
-    leader = led(stand)
-    works(stand)
-    stand.start()
+def test_a_leader_that_slept_writes_nothing_when_it_wakes(environment: OperatorInstallation) -> None:
+    environment.ask()
+    first = environment.start()
+    leader = led(environment)
+    works(environment)
+    environment.start()
     first.process.send_signal(signal.SIGSTOP)
-    led(stand, leader)
-    works(stand)
+    led(environment, leader)
+    works(environment)
     # what the sleeper should mend is there when it wakes, and the other is stopped: only the sleeper could
-    second = stand.operators[1]
-    where = stand.where("ServiceAccount")
+    second = environment.operators[1]
+    where = environment.where("ServiceAccount")
     second.process.send_signal(signal.SIGSTOP)
-    stand.admin.patch(where, {"metadata": {"labels": {"app.kubernetes.io/instance": "drift"}}}).object  # noqa: B018
-    mark = stand.plane.audit.mark()
+    environment.admin.patch(where, {"metadata": {"labels": {"app.kubernetes.io/instance": "drift"}}}).object  # noqa: B018
+    mark = environment.plane.audit.mark()
     woken = datetime.datetime.now(datetime.UTC)
     first.process.send_signal(signal.SIGCONT)
     # it hears of the change, and of its own deposition
-    stand.plane.audit.wait(since=mark, user=stand.user, verb="get", resource="leases", seconds=10)
+    environment.plane.audit.wait(since=mark, user=environment.user, verb="get", resource="leases", seconds=10)
     process.wait("a while", lambda: (datetime.datetime.now(datetime.UTC) - woken).total_seconds() > 5, 10)
     wrote = [
         event["objectRef"]["resource"]
-        for event in stand.plane.audit.events(mark, user=stand.user)
+        for event in environment.plane.audit.events(mark, user=environment.user)
         if event["verb"] not in ("get", "list", "watch")
     ]
 

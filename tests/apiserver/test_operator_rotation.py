@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.operated import Operated, operated
-from tests.apiserver.witness import AWS
+from tests.apiserver.admitted_pod import AWS
+from tests.apiserver.operator_installation import OperatorInstallation, operator_installed
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
@@ -28,29 +28,31 @@ ROTATIONS = 2
 
 
 @pytest.fixture
-def stand(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Operated]:
-    with operated(control_plane, tmp_path) as made:
-        yield made
+def environment(control_plane: ControlPlane, tmp_path: Path) -> Iterator[OperatorInstallation]:
+    with operator_installed(control_plane, tmp_path) as created:
+        yield created
 
 
-def bundle(stand: Operated) -> list[str]:
+def bundle(environment: OperatorInstallation) -> list[str]:
     """The CAs that the API server trusts."""
-    found = stand.get("MutatingWebhookConfiguration")
+    found = environment.get("MutatingWebhookConfiguration")
     return tls_secret.trusted_cas(found["webhooks"][0]) if found else []
 
 
 @pytest.mark.slow
-def test_authorities_and_leaves_change_and_no_pod_is_lost(stand: Operated, namespace: str) -> None:
+def test_authorities_and_leaves_change_and_no_pod_is_lost(
+    environment: OperatorInstallation, namespace: str
+) -> None:
     # a CA is replaced after 16 s, 3 s after it was published; replicas get the files a second late
     lives = {"authorityLife": "24s", "leafLife": "9s", "overlap": "3s"}
     selected = {"webhook": {"namespaceSelector": {"kubernetes.io/metadata.name": namespace}}}
-    stand.ask(failurePolicy="Fail", certificate=lives, settings=selected)
-    stand.start()
-    stand.serve()
-    stand.wait("Available", "True")
+    environment.ask(failurePolicy="Fail", certificate=lives, settings=selected)
+    environment.start()
+    environment.serve()
+    environment.wait("Available", "True")
 
     def served() -> bool:
-        pod = stand.admin.create(at("pods", namespace), POD, dryRun="All").object
+        pod = environment.admin.create(at("pods", namespace), POD, dryRun="All").object
         return "cwii.dev/injected" in pod["metadata"]["annotations"]
 
     process.wait("a pod with its identity", served, 10)
@@ -59,10 +61,10 @@ def test_authorities_and_leaves_change_and_no_pod_is_lost(stand: Operated, names
 
     def kubelet() -> None:
         while not stop.wait(1.0):
-            leaves.add(stand.refresh())
+            leaves.add(environment.refresh())
 
     def load() -> None:
-        client = stand.plane.client("rig:load", ["system:masters"])
+        client = environment.plane.client("rig:load", ["system:masters"])
         while not stop.is_set():
             answer = client.create(at("pods", namespace), POD, dryRun="All")
             injected = (
@@ -78,7 +80,7 @@ def test_authorities_and_leaves_change_and_no_pod_is_lost(stand: Operated, names
     try:
 
         def rotated() -> bool:
-            seen.update(bundle(stand))
+            seen.update(bundle(environment))
             return len(seen) > ROTATIONS and len(leaves) > 3
 
         process.wait("new authorities", rotated, 90, every=0.3)

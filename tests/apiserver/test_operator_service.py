@@ -7,8 +7,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from tests.apiserver.operated import operated
-from tests.apiserver.witness import AWS
+from tests.apiserver.admitted_pod import AWS
+from tests.apiserver.operator_installation import operator_installed
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.fixtures import Planes
@@ -27,22 +27,22 @@ def test_a_replica_behind_the_service_is_proven_and_called(
     private_control_plane: Planes, tmp_path: Path
 ) -> None:
     plane = private_control_plane(flags={"enable-aggregator-routing": "true"})
-    with operated(plane, tmp_path) as stand:
-        stand.ask(target={"type": "Service"})
-        stand.start()
+    with operator_installed(plane, tmp_path) as environment:
+        environment.ask(target={"type": "Service"})
+        environment.start()
         address = own_address()
-        stand.serve(address)
-        told = stand.wait("Available", "False", "DeploymentUnavailable")
-        assert "no replica is ready" in told["message"]
+        environment.serve(address)
+        reported = environment.wait("Available", "False", "DeploymentUnavailable")
+        assert "no replica is ready" in reported["message"]
         part = {
-            "metadata": {"name": "by-hand", "labels": {"kubernetes.io/service-name": stand.name}},
+            "metadata": {"name": "by-hand", "labels": {"kubernetes.io/service-name": environment.name}},
             "addressType": "IPv4",
             "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
-            "ports": [{"name": "https", "port": stand.port, "protocol": "TCP"}],
+            "ports": [{"name": "https", "port": environment.port, "protocol": "TCP"}],
         }
-        where = at("endpointslices", stand.name, api="discovery.k8s.io/v1")
-        stand.admin.create(where, part).object  # noqa: B018 - raises
-        stand.wait("Available", "True")
+        where = at("endpointslices", environment.name, api="discovery.k8s.io/v1")
+        environment.admin.create(where, part).object  # noqa: B018 - raises
+        environment.wait("Available", "True")
         namespace = plane.namespace("served")
         pod = {
             "metadata": {"name": "p", "annotations": AWS},
@@ -50,10 +50,10 @@ def test_a_replica_behind_the_service_is_proven_and_called(
         }
 
         def served() -> bool:
-            made = stand.admin.create(at("pods", namespace), pod, dryRun="All").object
-            return "cwii.dev/injected" in made["metadata"]["annotations"]
+            created = environment.admin.create(at("pods", namespace), pod, dryRun="All").object
+            return "cwii.dev/injected" in created["metadata"]["annotations"]
 
         process.wait("a pod with its identity", served, 15)
-        found = stand.get("MutatingWebhookConfiguration")
+        found = environment.get("MutatingWebhookConfiguration")
         assert found is not None
-        assert found["webhooks"][0]["clientConfig"]["service"]["name"] == stand.name
+        assert found["webhooks"][0]["clientConfig"]["service"]["name"] == environment.name

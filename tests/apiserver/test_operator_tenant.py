@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.issued import token
-from tests.apiserver.operated import API, OWNER, Operated, operated
+from tests.apiserver.certificates_process import token
+from tests.apiserver.operator_installation import API, OWNER, OperatorInstallation, operator_installed
 from tests.apiserver.tenant import Listener, Tenant, tenant
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
@@ -26,26 +26,26 @@ MANAGER = "vestibule-operator"
 
 @pytest.fixture
 def attacker(control_plane: ControlPlane) -> Iterator[Tenant]:
-    made = tenant(control_plane)
-    yield made
-    control_plane.admin.delete(at("namespaces", name=made.namespace))
+    created = tenant(control_plane)
+    yield created
+    control_plane.admin.delete(at("namespaces", name=created.namespace))
 
 
 @pytest.fixture
-def operator(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Operated]:
-    with operated(control_plane, tmp_path) as made:
-        yield made
+def operator(control_plane: ControlPlane, tmp_path: Path) -> Iterator[OperatorInstallation]:
+    with operator_installed(control_plane, tmp_path) as created:
+        yield created
 
 
 def test_a_tenant_gets_nothing_from_the_operator_of_installations(
-    control_plane: ControlPlane, operator: Operated, attacker: Tenant
+    control_plane: ControlPlane, operator: OperatorInstallation, attacker: Tenant
 ) -> None:
     client, name, mine = attacker.client, operator.name, attacker.namespace
     # kinds without a namespace are an administrator's, whatever a role says in a namespace
     for plural, kind in (("vestibulewebhooks", "VestibuleWebhook"), ("publishedissuers", "PublishedIssuer")):
-        thing = {"apiVersion": API, "kind": kind, "metadata": {"name": name}, "spec": {}}
-        assert client.create(at(plural, api=API), thing).status == 403
-        assert client.apply(at(plural, name=name, api=API), thing, MANAGER).status == 403
+        obj = {"apiVersion": API, "kind": kind, "metadata": {"name": name}, "spec": {}}
+        assert client.create(at(plural, api=API), obj).status == 403
+        assert client.apply(at(plural, name=name, api=API), obj, MANAGER).status == 403
         assert client.delete(at(plural, name=name, api=API)).status == 403
     # objects that look like ours, in their own namespace
     meta = {"name": name, "namespace": mine, "labels": {OWNER: name}}
@@ -74,16 +74,16 @@ def test_a_tenant_gets_nothing_from_the_operator_of_installations(
             "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template},
         },
     }
-    for path, thing in forged.items():
-        client.apply(path, thing, MANAGER, force=True).object  # noqa: B018 - raises
+    for path, obj in forged.items():
+        client.apply(path, obj, MANAGER, force=True).object  # noqa: B018 - raises
     operator.ask()
     operator.start()
     operator.serve()
     operator.wait("Available", "True")
 
-    registration = operator.get("MutatingWebhookConfiguration")
-    assert registration is not None
-    assert "AA==" not in [hook["clientConfig"]["caBundle"] for hook in registration["webhooks"]]
+    configuration = operator.get("MutatingWebhookConfiguration")
+    assert configuration is not None
+    assert "AA==" not in [hook["clientConfig"]["caBundle"] for hook in configuration["webhooks"]]
     # the operator neither writes, deletes nor reads Secrets where it does not live
     for event in control_plane.audit.events(user=operator.user, namespace=mine):
         about = event["objectRef"]["resource"]
@@ -94,7 +94,7 @@ def test_a_tenant_gets_nothing_from_the_operator_of_installations(
 
 
 def test_the_tokens_of_operator_and_webhook_reach_no_secret_of_others(
-    control_plane: ControlPlane, operator: Operated, attacker: Tenant
+    control_plane: ControlPlane, operator: OperatorInstallation, attacker: Tenant
 ) -> None:
     attacker.secret("precious", value="x")
     operator.ask()
@@ -107,8 +107,8 @@ def test_the_tokens_of_operator_and_webhook_reach_no_secret_of_others(
             assert client.get(at("secrets")).status == 403
             for plural in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
                 where = at(plural, api="admissionregistration.k8s.io/v1")
-                thing = {"metadata": {"name": "x"}, "webhooks": []}
-                assert client.create(where, thing).status == 403
+                obj = {"metadata": {"name": "x"}, "webhooks": []}
+                assert client.create(where, obj).status == 403
             binding = {
                 "metadata": {"name": "x"},
                 "roleRef": {
@@ -164,33 +164,33 @@ def registration(name: str, change: Json, namespace: str = "") -> Json:
 
 
 def test_the_login_of_the_issuer_is_not_sent_to_a_host_that_an_object_names(
-    operator: Operated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    operator: OperatorInstallation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_SECRET"):
         monkeypatch.setenv(name, "11111111-2222-3333-4444-555555555555")
     path = at("publishedissuers", name=operator.name, api=API)
     with Listener(tmp_path / "listener").listening() as listener:
-        thing = {
+        obj = {
             "apiVersion": API,
             "kind": "PublishedIssuer",
             "metadata": {"name": operator.name},
             "spec": {"to": f"azblob:https://localhost:{listener.port}/oidc", "interval": "1s"},
         }
-        operator.admin.apply(path, thing, "test").object  # noqa: B018 - raises
+        operator.admin.apply(path, obj, "test").object  # noqa: B018 - raises
         operator.start()
         try:
             found = operator.admin.wait(path, lambda one: "conditions" in one.get("status", {}))
-            told = {one["type"]: one for one in found["status"]["conditions"]}
-            assert told["Published"]["status"] == "False"
-            assert "spec.to" in told["Published"]["message"]
-            assert "our login is not sent there" in told["Published"]["message"]
+            reported = {one["type"]: one for one in found["status"]["conditions"]}
+            assert reported["Published"]["status"] == "False"
+            assert "spec.to" in reported["Published"]["message"]
+            assert "our login is not sent there" in reported["Published"]["message"]
             assert listener.seen == []
         finally:
             operator.admin.delete(path)
 
 
 def test_the_token_of_the_operator_grants_nobody_more_than_it_has(
-    control_plane: ControlPlane, operator: Operated, attacker: Tenant
+    control_plane: ControlPlane, operator: OperatorInstallation, attacker: Tenant
 ) -> None:
     """It may write roles and bindings of its names; what they say is limited to what it holds."""
     api, name = "rbac.authorization.k8s.io/v1", operator.name
@@ -218,8 +218,8 @@ def test_the_token_of_the_operator_grants_nobody_more_than_it_has(
             assert answer.status == 403, answer.message
             assert "attempting to grant RBAC permissions not currently held" in answer.message
         wide = at("clusterrolebindings", name=f"{name}-guard", api=api)
-        for path, thing in ((wide, binding), (initdata, near)):
-            answer = client.apply(path, thing, MANAGER)
+        for path, obj in ((wide, binding), (initdata, near)):
+            answer = client.apply(path, obj, MANAGER)
             assert answer.status == 403, answer.message
             assert "attempting to grant RBAC permissions not currently held" in answer.message
         # the policy that limits it is out of its reach, and so are its own roles

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import Hall, wait_called
+from tests.apiserver.webhook_installation import WebhookInstallation, wait_called
 from tests.rig.client import MERGE, at
 from tests.rig.controlplane import ControlPlane
 from vestibule.kube.live_cluster import OWNER_SECONDS
@@ -40,12 +40,12 @@ def reference(kind: str, owner: Json) -> Json:
     return {"apiVersion": APPS, "kind": kind, "name": meta["name"], "uid": meta["uid"], "controller": True}
 
 
-class Stand:
+class OwnersEnvironment:
     """The webhook on the real API server, and workloads whose controllers are played here: what a rollout
     does, without its pauses."""
 
-    def __init__(self, hall: Hall, namespace: str) -> None:
-        self.admin, self.namespace = hall.plane.admin, namespace
+    def __init__(self, installation: WebhookInstallation, namespace: str) -> None:
+        self.admin, self.namespace = installation.plane.admin, namespace
 
     def create(self, plural: str, name: str, **fields: Any) -> Json:
         meta = {"name": name, **fields}
@@ -79,56 +79,62 @@ class Stand:
 
 
 @pytest.fixture(params=["better", "strict"])
-def stand(
+def environment(
     control_plane: ControlPlane, namespace: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> Iterator[Stand]:
-    hall = Hall(control_plane, tmp_path, f"hall-owners-{request.param}", mode=request.param)
+) -> Iterator[OwnersEnvironment]:
+    installation = WebhookInstallation(
+        control_plane, tmp_path, f"webhook-owners-{request.param}", mode=request.param
+    )
     try:
-        hall.apply()
-        hall.register(hall.start().port, failurePolicy="Fail")
-        wait_called(hall)
-        yield Stand(hall, namespace)
+        installation.apply()
+        installation.register(installation.start().port, failurePolicy="Fail")
+        wait_called(installation)
+        yield OwnersEnvironment(installation, namespace)
     finally:
-        hall.close()
+        installation.close()
 
 
 @pytest.mark.slow
-def test_annotate_and_restart_again_and_again_and_no_pod_gets_the_old_role(stand: Stand) -> None:
-    deployment = stand.create("deployments", "web", annotations=asks(0))
+def test_annotate_and_restart_again_and_again_and_no_pod_gets_the_old_role(
+    environment: OwnersEnvironment,
+) -> None:
+    deployment = environment.create("deployments", "web", annotations=asks(0))
     stale: list[tuple[int, str]] = []
-    before = stand.replica_set(deployment)
+    before = environment.replica_set(deployment)
     for number in range(1, RESTARTS + 1):
-        stand.pods_role("ReplicaSet", before)  # so that the Deployment is cached as it is
-        stand.annotate("deployments", "web", number)
-        after = stand.replica_set(deployment)
-        got = stand.pods_role("ReplicaSet", after)
+        environment.pods_role("ReplicaSet", before)  # so that the Deployment is cached as it is
+        environment.annotate("deployments", "web", number)
+        after = environment.replica_set(deployment)
+        got = environment.pods_role("ReplicaSet", after)
         if got != role(number):
             stale.append((number, got))
         # few ReplicaSets keep the real controller quick
-        old = at("replicasets", stand.namespace, name=before["metadata"]["name"], api=APPS)
-        assert stand.admin.delete(old).status == 200
+        old = at("replicasets", environment.namespace, name=before["metadata"]["name"], api=APPS)
+        assert environment.admin.delete(old).status == 200
         before = after
 
     assert stale == []
 
 
 @pytest.mark.slow
-def test_an_owner_that_was_replaced_under_its_name_is_read_anew(stand: Stand) -> None:
+def test_an_owner_that_was_replaced_under_its_name_is_read_anew(environment: OwnersEnvironment) -> None:
     for number in range(20):
-        owner = stand.create("statefulsets", "db", annotations=asks(number))
+        owner = environment.create("statefulsets", "db", annotations=asks(number))
 
-        assert stand.pods_role("StatefulSet", owner) == role(number)
-        gone = stand.admin.delete(at("statefulsets", stand.namespace, name="db", api=APPS))
+        assert environment.pods_role("StatefulSet", owner) == role(number)
+        gone = environment.admin.delete(at("statefulsets", environment.namespace, name="db", api=APPS))
         assert gone.status == 200
 
 
 @pytest.mark.slow
-def test_annotate_and_scale_a_known_replica_set_is_seen_within_a_second(stand: Stand) -> None:
-    deployment = stand.create("deployments", "web", annotations=asks(0))
-    known = stand.replica_set(deployment)
+def test_annotate_and_scale_a_known_replica_set_is_seen_within_a_second(
+    environment: OwnersEnvironment,
+) -> None:
+    deployment = environment.create("deployments", "web", annotations=asks(0))
+    known = environment.replica_set(deployment)
     for number in range(1, 6):
-        stand.pods_role("ReplicaSet", known)
-        stand.annotate("deployments", "web", number)
+        environment.pods_role("ReplicaSet", known)
+        environment.annotate("deployments", "web", number)
         annotated = time.monotonic()
-        while stand.pods_role("ReplicaSet", known) != role(number):
+        while environment.pods_role("ReplicaSet", known) != role(number):
             assert time.monotonic() - annotated <= OWNER_SECONDS + 0.5, "0.5 s for the calls themselves"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.rig import farewell
+from tests.rig import closed_sockets
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.faults import Status
@@ -25,8 +25,8 @@ NAMES = [f"m-{number:02}" for number in range(17)]
 @pytest.fixture
 def filled(control_plane: ControlPlane, namespace: str) -> str:
     for name in NAMES:
-        thing = {"metadata": {"name": name, "labels": {"half": str(int(name[2:]) % 2)}}}
-        control_plane.admin.create(at("configmaps", namespace), thing).object  # noqa: B018 - raises
+        obj = {"metadata": {"name": name, "labels": {"half": str(int(name[2:]) % 2)}}}
+        control_plane.admin.create(at("configmaps", namespace), obj).object  # noqa: B018 - raises
     return namespace
 
 
@@ -41,7 +41,7 @@ def listed(
             return [page async for page in lister.pages(client, kind, namespace, **more)]
         finally:
             await client.close()
-            await farewell.closed()
+            await closed_sockets.closed()
 
     return asyncio.run(read())
 
@@ -89,6 +89,6 @@ def test_a_server_that_always_forgets_is_an_error(control_plane: ControlPlane, f
             listed(control_plane, gvk.CONFIG_MAP, filled, proxy.url, size=5)
 
 
-def test_who_may_not_is_told(control_plane: ControlPlane, namespace: str) -> None:
+def test_who_may_not_is_reported(control_plane: ControlPlane, namespace: str) -> None:
     with pytest.raises(errors.Forbidden, match="listing configmaps"):
         listed(control_plane, gvk.CONFIG_MAP, namespace, user="pages:nobody")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import Hall, path_of, wait_called
-from tests.apiserver.operated import operated
+from tests.apiserver.operator_installation import operator_installed
+from tests.apiserver.webhook_installation import WebhookInstallation, path_of, wait_called
 from tests.rig import process
 from tests.rig.client import Answer, at
 from tests.rig.controlplane import ControlPlane
@@ -43,13 +43,16 @@ def policy(name: str, namespace: str, spec: Json) -> Json:
     }
 
 
-class Stand:
+class PolicyEnvironment:
     """The webhook, registered for pods, and for policies as rendered."""
 
-    def __init__(self, hall: Hall) -> None:
-        self.hall, self.admin = hall, hall.plane.admin
-        self.validating: Json = hall.objects["ValidatingWebhookConfiguration"]
-        url = {"url": f"https://127.0.0.1:{hall.replicas[0].port}/validate", "caBundle": hall.bundle()}
+    def __init__(self, installation: WebhookInstallation) -> None:
+        self.installation, self.admin = installation, installation.plane.admin
+        self.validating: Json = installation.objects["ValidatingWebhookConfiguration"]
+        url = {
+            "url": f"https://127.0.0.1:{installation.replicas[0].port}/validate",
+            "caBundle": installation.bundle(),
+        }
         self.registered = {
             **self.validating,
             "webhooks": [{**one, "clientConfig": url} for one in self.validating["webhooks"]],
@@ -59,9 +62,9 @@ class Stand:
         applied = self.admin.apply(path_of(self.validating), self.registered, "test", force=True)
         assert applied.status in (200, 201), applied.message
 
-    def create(self, thing: Json) -> Answer:
+    def create(self, obj: Json) -> Answer:
         """As a client that asks for no strictness: nothing is checked but what the server checks."""
-        return self.admin.create(at("identitypolicies", api=API), thing, fieldValidation="Ignore")
+        return self.admin.create(at("identitypolicies", api=API), obj, fieldValidation="Ignore")
 
     def pod(self, namespace: str, **annotations: str) -> Answer:
         pod = {
@@ -72,64 +75,66 @@ class Stand:
 
 
 @pytest.fixture
-def stand(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Stand]:
-    hall = Hall(control_plane, tmp_path, "hall-policies", identityPolicies=True)
+def environment(control_plane: ControlPlane, tmp_path: Path) -> Iterator[PolicyEnvironment]:
+    installation = WebhookInstallation(control_plane, tmp_path, "webhook-policies", identityPolicies=True)
     try:
-        hall.apply()
-        hall.register(hall.start().port, failurePolicy="Fail")
-        wait_called(hall)
-        yield Stand(hall)
+        installation.apply()
+        installation.register(installation.start().port, failurePolicy="Fail")
+        wait_called(installation)
+        yield PolicyEnvironment(installation)
     finally:
-        control_plane.admin.delete(path_of(hall.objects["ValidatingWebhookConfiguration"]))
+        control_plane.admin.delete(path_of(installation.objects["ValidatingWebhookConfiguration"]))
         for one in control_plane.admin.list(at("identitypolicies", api=API)):
             control_plane.admin.delete(at("identitypolicies", name=one["metadata"]["name"], api=API))
-        hall.close()
+        installation.close()
 
 
-def test_every_wrong_edit_is_refused_with_what_was_meant(stand: Stand, namespace: str) -> None:
-    stand.register()
+def test_every_wrong_edit_is_refused_with_what_was_meant(
+    environment: PolicyEnvironment, namespace: str
+) -> None:
+    environment.register()
 
     def refused() -> bool:
-        return stand.create(policy("probe", namespace, EDITS["a misspelt field"][0])).status == 422
+        return environment.create(policy("probe", namespace, EDITS["a misspelt field"][0])).status == 422
 
     process.wait("the webhook for policies", refused, 20)
     for number, (what, (spec, text)) in enumerate(EDITS.items()):
-        answer = stand.create(policy(f"edit-{number}", namespace, spec))
+        answer = environment.create(policy(f"edit-{number}", namespace, spec))
 
         assert answer.status == 422, (what, answer.message)
         assert text in answer.message, (what, answer.message)
-    good = stand.create(policy("good", namespace, GOOD))
+    good = environment.create(policy("good", namespace, GOOD))
     assert good.status == 201, good.message
 
 
 def test_a_policy_that_was_stored_broken_refuses_identities_in_its_scope(
-    stand: Stand, namespace: str, control_plane: ControlPlane
+    environment: PolicyEnvironment, namespace: str, control_plane: ControlPlane
 ) -> None:
     asks = {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": ROLE}
-    stored = stand.create(policy("old", namespace, EDITS["a misspelt field"][0]))
+    stored = environment.create(policy("old", namespace, EDITS["a misspelt field"][0]))
     assert stored.status == 201, stored.message
 
-    process.wait("the policy", lambda: _denied(stand, namespace, asks), 20)
+    process.wait("the policy", lambda: _denied(environment, namespace, asks), 20)
 
-    answer = stand.pod(namespace, **asks)
+    answer = environment.pod(namespace, **asks)
     assert "IdentityPolicy old cannot be understood" in answer.message
     assert "did you mean roleArns?" in answer.message
-    assert stand.pod(namespace).status == 201, "a pod that asks for nothing is not stopped"
+    assert environment.pod(namespace).status == 201, "a pod that asks for nothing is not stopped"
     elsewhere = control_plane.namespace("elsewhere")
-    assert stand.pod(elsewhere, **asks).status == 201, "outside of its scope nothing changes"
-    gone = stand.admin.delete(at("identitypolicies", name="old", api=API))
+    assert environment.pod(elsewhere, **asks).status == 201, "outside of its scope nothing changes"
+    gone = environment.admin.delete(at("identitypolicies", name="old", api=API))
     assert gone.status == 200
-    process.wait("the policy to be gone", lambda: stand.pod(namespace, **asks).status == 201, 20)
+    process.wait("the policy to be gone", lambda: environment.pod(namespace, **asks).status == 201, 20)
 
 
-def _denied(stand: Stand, namespace: str, asks: dict[str, str]) -> bool:
-    return stand.pod(namespace, **asks).status == 403
+def _denied(environment: PolicyEnvironment, namespace: str, asks: dict[str, str]) -> bool:
+    return environment.pod(namespace, **asks).status == 403
 
 
 def test_the_operator_reports_a_policy_that_cannot_be_understood(
     private_control_plane: Planes, tmp_path: Path
 ) -> None:
-    with operated(private_control_plane(), tmp_path) as made:
+    with operator_installed(private_control_plane(), tmp_path) as made:
         made.start()
         where = at("identitypolicies", api=API)
         for name, spec in (("bad", EDITS["a misspelt field"][0]), ("good", GOOD)):

@@ -35,9 +35,9 @@ spec:
 
 @pytest.fixture
 def simulator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulated]:
-    with Simulated(tmp_path / "simulator") as made:
-        made.environ(monkeypatch)
-        yield made
+    with Simulated(tmp_path / "simulator") as created:
+        created.environ(monkeypatch)
+        yield created
 
 
 @pytest.fixture
@@ -99,9 +99,9 @@ def _token(plane: ControlPlane, account: str, audience: str) -> str:
             "metadata": {"name": account, "namespace": "ns1"},
         },
     )
-    asked = {"spec": {"audiences": [audience], "expirationSeconds": 3600}}
-    made = plane.admin.create(at("serviceaccounts", "ns1", account, "token"), asked).object
-    return str(made["status"]["token"])
+    requested = {"spec": {"audiences": [audience], "expirationSeconds": 3600}}
+    created = plane.admin.create(at("serviceaccounts", "ns1", account, "token"), requested).object
+    return str(created["status"]["token"])
 
 
 def _login(simulator: Simulated, folder: Path, secret: dict[str, Any], token: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import Hall, wait_called
+from tests.apiserver.webhook_installation import WebhookInstallation, wait_called
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.faults import Status
@@ -15,9 +15,9 @@ from tests.rig.faults import Status
 Json = dict[str, Any]
 
 
-def create_pair(hall: Hall, namespace: str, number: int) -> bool:
+def create_pair(installation: WebhookInstallation, namespace: str, number: int) -> bool:
     """Account, then at once its pod; whether the pod got that account's role."""
-    admin = hall.plane.admin
+    admin = installation.plane.admin
     name = f"app-{number}"
     role = f"arn:aws:iam::123456789012:role/{name}"
     annotations = {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": role}
@@ -36,39 +36,41 @@ def create_pair(hall: Hall, namespace: str, number: int) -> bool:
 def test_a_thousand_fresh_accounts_and_none_is_missed(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
-    hall = Hall(control_plane, tmp_path, "hall-races")
+    installation = WebhookInstallation(control_plane, tmp_path, "webhook-races")
     try:
-        hall.apply()
-        hall.register(hall.start().port, failurePolicy="Fail")
-        wait_called(hall)
+        installation.apply()
+        installation.register(installation.start().port, failurePolicy="Fail")
+        wait_called(installation)
 
-        missed = [number for number in range(1000) if not create_pair(hall, namespace, number)]
+        missed = [number for number in range(1000) if not create_pair(installation, namespace, number)]
 
         assert missed == []
-        assert hall.replicas[0].metric("vestibule_admission_requests_total", 'outcome="inject"') >= 1000
+        assert (
+            installation.replicas[0].metric("vestibule_admission_requests_total", 'outcome="inject"') >= 1000
+        )
     finally:
-        hall.close()
+        installation.close()
 
 
 @pytest.mark.slow
 def test_two_hundred_fresh_accounts_while_the_watch_is_cut(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
-    hall = Hall(control_plane, tmp_path, "hall-cut")
-    with control_plane.proxy(hall.user, ()) as proxy:
-        hall.kubeconfig = control_plane.kubeconfig(hall.user, url=proxy.url)
+    installation = WebhookInstallation(control_plane, tmp_path, "webhook-cut")
+    with control_plane.proxy(installation.user, ()) as proxy:
+        installation.kubeconfig = control_plane.kubeconfig(installation.user, url=proxy.url)
         try:
-            hall.apply()
-            replica = hall.start()
-            hall.register(replica.port, failurePolicy="Fail")
-            wait_called(hall)
+            installation.apply()
+            replica = installation.start()
+            installation.register(replica.port, failurePolicy="Fail")
+            wait_called(installation)
             rule = proxy.inject(Status(503), path=r"watch=true|limit=500")
             proxy.cut()
 
-            missed = [number for number in range(200) if not create_pair(hall, namespace, number)]
+            missed = [number for number in range(200) if not create_pair(installation, namespace, number)]
 
             assert missed == []
             assert rule.hits > 0
             assert replica.metric("vestibule_lookups_total", 'kind="ServiceAccount",result="found"') >= 200
         finally:
-            hall.close()
+            installation.close()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.apiserver.hall import path_of, present
+from tests.apiserver.webhook_installation import path_of, present
 from tests.rig.client import Client, at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.fixtures import Planes
@@ -48,12 +48,12 @@ def documents(result: subprocess.CompletedProcess[str]) -> list[Json]:
 
 def dry_run(admin: Client, objects: list[Json]) -> dict[str, str]:
     """What the API server has against the objects, and each warning of it."""
-    said: dict[str, str] = {}
-    for thing in objects:
-        answer = admin.apply(path_of(thing), thing, "render", dryRun="All", fieldValidation="Strict")
+    output: dict[str, str] = {}
+    for obj in objects:
+        answer = admin.apply(path_of(obj), obj, "render", dryRun="All", fieldValidation="Strict")
         if answer.status not in (200, 201) or answer.warnings:
-            said[f"{thing['kind']} {thing['metadata']['name']}"] = f"{answer.message} {answer.warnings}"
-    return said
+            output[f"{obj['kind']} {obj['metadata']['name']}"] = f"{answer.message} {answer.warnings}"
+    return output
 
 
 @pytest.mark.parametrize("mode", ["better", "strict"])
@@ -78,10 +78,10 @@ def test_json_is_the_plain_renders_where_the_cluster_has_all_it_needs(
     command = [sys.executable, "-m", "vestibule", "render", "--settings", str(file), "-o", "json"]
     plain = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
 
-    asked = render(control_plane.kubeconfig(), file, "-o", "json")
+    requested = render(control_plane.kubeconfig(), file, "-o", "json")
 
-    assert warnings(asked) == []
-    assert asked.stdout == plain.stdout
+    assert warnings(requested) == []
+    assert requested.stdout == plain.stdout
 
 
 def test_an_installation_of_ours_is_rendered_again_without_a_word(
@@ -93,10 +93,10 @@ def test_an_installation_of_ours_is_rendered_again_without_a_word(
         "Namespace", "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration",
         "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
     }  # fmt: skip
-    with contextlib.ExitStack() as there:
-        for thing in documents(first):
-            if thing["kind"] in wide:
-                there.enter_context(present(control_plane, thing))
+    with contextlib.ExitStack() as existing:
+        for obj in documents(first):
+            if obj["kind"] in wide:
+                existing.enter_context(present(control_plane, obj))
 
         again = render(control_plane.kubeconfig(), file)
 
@@ -105,7 +105,7 @@ def test_an_installation_of_ours_is_rendered_again_without_a_word(
 
 
 @pytest.mark.parametrize("kind", ["MutatingWebhookConfiguration", "ClusterRole"])
-def test_what_somebody_else_made_is_never_overwritten(
+def test_what_another_user_made_is_never_overwritten(
     control_plane: ControlPlane, namespace: str, tmp_path: Path, kind: str
 ) -> None:
     file = settings(tmp_path, namespace)
@@ -125,7 +125,7 @@ def test_what_somebody_else_made_is_never_overwritten(
     )
 
 
-def test_a_namespace_and_a_webhook_that_are_there_already_are_told(
+def test_a_namespace_and_a_webhook_that_are_there_already_are_reported(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     profile = {"pod-security.kubernetes.io/enforce": "baseline"}
@@ -149,28 +149,28 @@ def test_a_namespace_and_a_webhook_that_are_there_already_are_told(
     }
 
     with present(control_plane, cwii):
-        said = warnings(render(control_plane.kubeconfig(), settings(tmp_path, namespace)))
+        message = warnings(render(control_plane.kubeconfig(), settings(tmp_path, namespace)))
 
     control_plane.admin.delete(at("namespaces", name=namespace))
-    owner, level, neighbour = said
+    owner, level, neighbour = message
     assert owner.startswith(f"Namespace {namespace}: exists and is not ours")
     assert level.startswith(f"Namespace {namespace}: pod-security.kubernetes.io/enforce is 'baseline'")
     assert neighbour.startswith("MutatingWebhookConfiguration cwii: mutate.cwii.dev is cwii")
 
 
-def test_what_may_not_be_read_is_told_and_the_rest_is_printed(
+def test_what_may_not_be_read_is_reported_and_the_rest_is_printed(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     file = settings(tmp_path, "render-poor")
 
     result = render(control_plane.kubeconfig("render:nobody"), file)
 
-    said = warnings(result)
+    message = warnings(result)
     assert len(documents(result)) == 26
     assert (
-        len(said) == 11
+        len(message) == 11
     )  # ten objects, four of them of who issues certificates, and the list of registrations
-    assert all(line.startswith("not looked at: reading /ap") and "forbidden" in line for line in said)
+    assert all(line.startswith("not looked at: reading /ap") and "forbidden" in line for line in message)
 
 
 def test_a_cluster_that_refuses_discovery_is_an_error(control_plane: ControlPlane, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ POORER = {
 
 
 @pytest.mark.slow
-def test_a_cluster_that_serves_less_gets_less_and_is_told_what(
+def test_a_cluster_that_serves_less_gets_less_and_is_reported_what(
     private_control_plane: Planes, tmp_path: Path
 ) -> None:
     plane = private_control_plane(controllers=False, flags=POORER)
@@ -238,7 +238,7 @@ def test_a_cluster_that_serves_less_gets_less_and_is_told_what(
     assert binding.startswith(f"ValidatingAdmissionPolicyBinding {name}-guard: left out")
     assert taken.startswith(f"Namespace {namespace}: exists and is not ours")
     objects = documents(result)
-    assert [thing["kind"] for thing in objects] == [
+    assert [obj["kind"] for obj in objects] == [
         "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "Issuer",
         "Certificate", "Issuer", "Certificate", "Deployment", "Service", "NetworkPolicy",
         "MutatingWebhookConfiguration",

@@ -23,14 +23,14 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from tests.rig import audit, catalogue, fixtures, guard, guest, process
+from tests.rig import audit, catalogue, fixtures, guard, hosted_cluster, process
 from tests.rig.client import JSON_PATCH, Client, Object, Refused, at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.etcd import Etcd
 from tests.rig.faultproxy import FaultProxy
 from tests.rig.faults import Cut, Delay, Script, Stale, Status, Truncate
 from tests.rig.fixtures import Planes
-from tests.rig.guest import Pair
+from tests.rig.hosted_cluster import Pair
 from tests.rig.process import Failed, Process
 
 pytestmark = pytest.mark.rig
@@ -125,8 +125,10 @@ def test_a_deployment_runs_and_a_job_ends_on_a_fake_node(private_control_plane: 
     job = {"template": {"spec": {**spec, "restartPolicy": "Never"}}}
 
     for resource, api, content in (("deployments", "apps/v1", deployment), ("jobs", "batch/v1", job)):
-        made = plane.admin.create(at(resource, space, api=api), {"metadata": {"name": "a"}, "spec": content})
-        assert made.status == 201, made.message
+        created = plane.admin.create(
+            at(resource, space, api=api), {"metadata": {"name": "a"}, "spec": content}
+        )
+        assert created.status == 201, created.message
 
     running = plane.admin.wait(
         at("deployments", space, "a", api="apps/v1"), lambda o: o["status"].get("readyReplicas") == 3
@@ -256,8 +258,8 @@ def register(control_plane: ControlPlane, namespace: str) -> Iterator[Register]:
             "failurePolicy": policy,
         }
         item = {"metadata": {"name": namespace}, "webhooks": [webhook]}
-        made = control_plane.admin.create(path.rpartition("/")[0], item)
-        assert made.status == 201, made.message
+        created = control_plane.admin.create(path.rpartition("/")[0], item)
+        assert created.status == 201, created.message
 
         def called() -> bool:
             control_plane.admin.create(at("pods", namespace), pod("probe"), dryRun="All")
@@ -395,10 +397,10 @@ def test_truncate_ends_an_answer_early(through: Client, proxy: FaultProxy) -> No
 def test_status_answers_for_the_server(through: Client, proxy: FaultProxy) -> None:
     proxy.inject(Status(429, b"later", {"Retry-After": "1"}), method="GET", path="/namespaces$", times=2)
 
-    answers = [through.get(at("namespaces")) for _ in range(3)]
+    responses = [through.get(at("namespaces")) for _ in range(3)]
 
-    assert [answer.status for answer in answers] == [429, 429, 200]
-    assert (answers[0].headers["Retry-After"], answers[0].body) == ("1", b"later")
+    assert [answer.status for answer in responses] == [429, 429, 200]
+    assert (responses[0].headers["Retry-After"], responses[0].body) == ("1", b"later")
 
 
 def test_stale_answers_as_the_server_last_did(
@@ -490,15 +492,15 @@ def test_faults_between_the_api_server_and_etcd(private_control_plane: Planes) -
 # two clusters
 
 
-def test_guest_and_management_are_strangers(guest_pair: Pair) -> None:
-    management, hosted = guest_pair
+def test_hosted_cluster_and_management_are_strangers(hosted_pair: Pair) -> None:
+    management, hosted = hosted_pair
     space = management.namespace("only-here")
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    made = management.admin.create(at("serviceaccounts", space, "default", "token"), request)
-    token = made.object["status"]["token"]
+    created = management.admin.create(at("serviceaccounts", space, "default", "token"), request)
+    token = created.object["status"]["token"]
     claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
     statuses = []
-    for plane in guest_pair:
+    for plane in hosted_pair:
         client = plane.token_client(token)
         statuses.append(client.get(at("pods", "default")).status)
         client.close()
@@ -515,7 +517,7 @@ def test_guest_and_management_are_strangers(guest_pair: Pair) -> None:
 
 def test_a_pair_boots_at_the_same_time(tmp_path: Path) -> None:
     began = time.monotonic()
-    pair = guest.management_and_guest(tmp_path, version=fixtures.VERSION)
+    pair = hosted_cluster.management_and_hosted(tmp_path, version=fixtures.VERSION)
     seconds = time.monotonic() - began
     pids = [part.process.pid for plane in pair for part in plane.parts]
     pair.stop()
@@ -560,7 +562,7 @@ def test_a_frozen_api_server_keeps_silent_and_goes_on_later(harmed: Harmed) -> N
     assert plane.admin.get("/readyz").status == 200
 
 
-def test_a_watch_from_before_a_compaction_is_told_so(private_control_plane: Planes) -> None:
+def test_a_watch_from_before_a_compaction_is_reported(private_control_plane: Planes) -> None:
     # without its watch cache the API server asks etcd for every watch
     plane = private_control_plane(controllers=False, flags={"watch-cache": "false"})
     path = at("configmaps", "default")
@@ -569,9 +571,9 @@ def test_a_watch_from_before_a_compaction_is_told_so(private_control_plane: Plan
         plane.admin.create(path, config(f"c{number}"))
     plane.etcd.compact()
 
-    told = plane.admin.get(path, watch=True, resourceVersion=version, timeoutSeconds=5)
+    reported = plane.admin.get(path, watch=True, resourceVersion=version, timeoutSeconds=5)
 
-    assert told.status == 410 or told.json["object"]["code"] == 410
+    assert reported.status == 410 or reported.json["object"]["code"] == 410
 
 
 def test_a_port_that_was_taken_in_between_is_drawn_again(tmp_path: Path, control_plane: ControlPlane) -> None:
@@ -662,8 +664,8 @@ def test_people_get_one_that_stays_until_it_is_sent_away(tmp_path: Path, control
     try:
         assert started.returncode == 0, started.stderr
         assert "what to try" in started.stdout
-        told = rig("env").stdout
-        path = Path(told.removeprefix("export KUBECONFIG='").rstrip("'\n"))
+        reported = rig("env").stdout
+        path = Path(reported.removeprefix("export KUBECONFIG='").rstrip("'\n"))
         assert yaml.safe_load(path.read_text())["clusters"][0]["cluster"]["server"] in started.stdout
         assert "it runs already" in rig("up").stdout
         status = rig("status")

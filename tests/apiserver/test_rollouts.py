@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.apiserver.balancer import Balancer, Creates
-from tests.apiserver.hall import Hall, wait_called
+from tests.apiserver.webhook_installation import WebhookInstallation, wait_called
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 
@@ -35,8 +35,8 @@ def account(plane: ControlPlane, namespace: str) -> None:
         "cwii.dev/aws-inject": "true",
         "cwii.dev/aws-role-arn": "arn:aws:iam::123456789012:role/app",
     }
-    thing = {"metadata": {"name": "app", "annotations": annotations}}
-    plane.admin.create(at("serviceaccounts", namespace), thing).object  # noqa: B018 - raises
+    obj = {"metadata": {"name": "app", "annotations": annotations}}
+    plane.admin.create(at("serviceaccounts", namespace), obj).object  # noqa: B018 - raises
 
 
 @pytest.mark.slow
@@ -44,30 +44,32 @@ def test_twenty_rolling_restarts_and_twenty_leaves_lose_no_admission(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
     account(control_plane, namespace)
-    hall = Hall(control_plane, tmp_path, "hall-rolling", serving={"drainSeconds": 1.2})
+    installation = WebhookInstallation(
+        control_plane, tmp_path, "webhook-rolling", serving={"drainSeconds": 1.2}
+    )
     try:
-        hall.apply()
+        installation.apply()
         with Balancer() as balancer:
-            serving = [hall.start(), hall.start()]
+            serving = [installation.start(), installation.start()]
             for replica in serving:
                 balancer.add(replica.port, replica.ready)
-            hall.register(balancer.port, failurePolicy="Fail", timeoutSeconds=5)
-            wait_called(hall)
+            installation.register(balancer.port, failurePolicy="Fail", timeoutSeconds=5)
+            wait_called(installation)
             with Creates(control_plane.admin, namespace) as load:
                 for number in range(RESTARTS):
-                    new = hall.start()
+                    new = installation.start()
                     balancer.add(new.port, new.ready)
                     old = serving.pop(0)
                     serving.append(new)
                     assert old.terminate() == 0
                     balancer.remove(old.port)
                     if number < LEAVES:
-                        hall.mount.write_pair(hall.authority.leaf())
+                        installation.mount.write_pair(installation.authority.leaf())
                 until(lambda: load.sent > 500, "enough load")
 
             assert load.failures == []
     finally:
-        hall.close()
+        installation.close()
 
 
 @pytest.mark.slow
@@ -76,19 +78,23 @@ def test_our_own_ca_is_rotated_three_times_without_a_failed_admission(
 ) -> None:
     account(control_plane, namespace)
     own = {"names": ["127.0.0.1"], "authorityLife": "24s", "leafLife": "18s", "overlap": "2s"}
-    hall = Hall(control_plane, tmp_path, "hall-own", install={"certificate": "self", "caBundle": ""})
-    hall.change_settings(selfCertificate=own)
+    installation = WebhookInstallation(
+        control_plane, tmp_path, "webhook-own", install={"certificate": "self", "caBundle": ""}
+    )
+    installation.change_settings(selfCertificate=own)
     try:
-        hall.apply()
+        installation.apply()
         with Balancer() as balancer:
-            hall.register(balancer.port, failurePolicy="Fail", timeoutSeconds=5)
+            installation.register(balancer.port, failurePolicy="Fail", timeoutSeconds=5)
             for _ in range(2):
-                replica = hall.start(own_certificate=True)
+                replica = installation.start(own_certificate=True)
                 balancer.add(replica.port, replica.ready)
-            wait_called(hall)
+            wait_called(installation)
 
             def bundle() -> list[str]:
-                found = control_plane.admin.get(hall.configuration).object["webhooks"][0]["clientConfig"]
+                found = control_plane.admin.get(installation.configuration).object["webhooks"][0][
+                    "clientConfig"
+                ]
                 text = base64.b64decode(found.get("caBundle", "")).decode()
                 return text.split("-----BEGIN CERTIFICATE-----")[1:]
 
@@ -103,6 +109,6 @@ def test_our_own_ca_is_rotated_three_times_without_a_failed_admission(
                 until(lambda: load.sent > 500, "enough load")
 
             assert load.failures == []
-            assert "PRIVATE KEY" not in hall.replicas[0].log.read_text()
+            assert "PRIVATE KEY" not in installation.replicas[0].log.read_text()
     finally:
-        hall.close()
+        installation.close()

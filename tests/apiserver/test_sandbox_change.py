@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.apiserver.hall import Hall, wait_called
-from tests.apiserver.sandboxed import (
+from tests.apiserver.sandbox_installation import (
     INJECTION,
     PREFIX,
     classes,
@@ -28,6 +27,7 @@ from tests.apiserver.sandboxed import (
     remove,
     rule,
 )
+from tests.apiserver.webhook_installation import WebhookInstallation, wait_called
 from tests.rig import process
 from tests.rig.controlplane import ControlPlane
 from tests.rig.faultproxy import FaultProxy
@@ -71,91 +71,99 @@ def _until(found: Counter[Shown], wanted: Shown, count: int) -> None:
     process.wait("pods with the policy", lambda: found[wanted] > count, 30)
 
 
-class Stand(NamedTuple):
+class SandboxEnvironment(NamedTuple):
     """Our webhook, and the proxy through which it reads the cluster."""
 
-    hall: Hall
+    installation: WebhookInstallation
     proxy: FaultProxy
 
 
 @pytest.fixture(scope="module")
-def stand(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+def environment(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SandboxEnvironment]:
     plane = control_plane
     settings: Json = {"sandbox": {"enabled": True}, "identityPolicies": True}
     with contextlib.ExitStack() as held:
-        hall = Hall(plane, tmp_path_factory.mktemp("hall"), "hall-change", **settings)
-        held.callback(hall.close)
-        hall.apply()
-        proxy = held.enter_context(plane.proxy(hall.user, ()))
-        hall.kubeconfig = plane.kubeconfig(hall.user, url=proxy.url)
-        hall.register(hall.start().port)
-        wait_called(hall)
+        installation = WebhookInstallation(
+            plane, tmp_path_factory.mktemp("installation"), "webhook-change", **settings
+        )
+        held.callback(installation.close)
+        installation.apply()
+        proxy = held.enter_context(plane.proxy(installation.user, ()))
+        installation.kubeconfig = plane.kubeconfig(installation.user, url=proxy.url)
+        installation.register(installation.start().port)
+        wait_called(installation)
         classes(plane)
         held.callback(remove, plane)
-        yield Stand(hall, proxy)
+        yield SandboxEnvironment(installation, proxy)
 
 
 @pytest.mark.parametrize("overwrite", ["IfNotPresent", "Always"])
-def test_every_pod_shows_the_old_policy_or_the_new_one(stand: Stand, namespace: str, overwrite: str) -> None:
-    hall = stand.hall
+def test_every_pod_shows_the_old_policy_or_the_new_one(
+    environment: SandboxEnvironment, namespace: str, overwrite: str
+) -> None:
+    installation = environment.installation
     sides = (("kata", 2, "old"), ("kata-remote", 4, "new"))
-    wanted = [whole(*side) for side in sides]
-    label(hall, namespace, sandboxed="true")
-    configure(hall, policy(*sides[0], overwrite), peer_pods=False)
-    eventually(hall, namespace, lambda pod: shown(pod) == wanted[0])
+    expected = [whole(*side) for side in sides]
+    label(installation, namespace, sandboxed="true")
+    configure(installation, policy(*sides[0], overwrite), peer_pods=False)
+    eventually(installation, namespace, lambda pod: shown(pod) == expected[0])
     found: Counter[Shown] = Counter()
-    numbers, over = itertools.count(), threading.Event()
+    metrics, over = itertools.count(), threading.Event()
 
     def creator() -> None:
         while not over.is_set():
-            found[shown(create(hall, namespace, f"p{next(numbers)}"))] += 1
+            found[shown(create(installation, namespace, f"p{next(metrics)}"))] += 1
 
     with ThreadPoolExecutor(THREADS) as pool:
         running = [pool.submit(creator) for _ in range(THREADS)]
         try:
             for change in range(1, CHANGES + 1):
                 side = change % 2
-                before = found[wanted[side]]
-                configure(hall, policy(*sides[side], overwrite), peer_pods=False)
-                _until(found, wanted[side], before + 30)
+                before = found[expected[side]]
+                configure(installation, policy(*sides[side], overwrite), peer_pods=False)
+                _until(found, expected[side], before + 30)
         finally:
             over.set()
     for one in running:
         one.result()
 
-    last = Counter(shown(create(hall, namespace, f"q{number}")) for number in range(20))
-    assert set(found) == set(wanted), found
+    last = Counter(shown(create(installation, namespace, f"q{number}")) for number in range(20))
+    assert set(found) == set(expected), found
     assert sum(found.values()) > 300
-    assert last == {wanted[CHANGES % 2]: 20}
+    assert last == {expected[CHANGES % 2]: 20}
 
 
 def test_a_kataconfig_and_rules_that_never_stood_together_are_never_in_force(
-    stand: Stand, namespace: str
+    environment: SandboxEnvironment, namespace: str
 ) -> None:
     """Both change after the KataConfig was read and before the rules are: the old one and the new ones were
     never there at the same time."""
-    hall, proxy = stand
-    label(hall, namespace, sandboxed="true")
+    installation, proxy = environment
+    label(installation, namespace, sandboxed="true")
     found: set[tuple[str, str]] = set()
 
     def stands(own: str) -> None:
         annotations = {"custom": {"example.com/config": own}}
-        configure(hall, {"runtimeClassInjection": INJECTION, "annotations": annotations}, peer_pods=False)
-        rule(hall, "r", {"annotations": {"example.com/rule": own}})
+        configure(
+            installation, {"runtimeClassInjection": INJECTION, "annotations": annotations}, peer_pods=False
+        )
+        rule(installation, "r", {"annotations": {"example.com/rule": own}})
 
     def both(pod: Json) -> tuple[str, str]:
-        said = pod["metadata"].get("annotations", {})
-        values = (said.get("example.com/config", ""), said.get("example.com/rule", ""))
+        message = pod["metadata"].get("annotations", {})
+        values = (message.get("example.com/config", ""), message.get("example.com/rule", ""))
         found.add(values)
         return values
 
     stands("old")
-    eventually(hall, namespace, lambda pod: both(pod) == ("old", "old"))
+    eventually(installation, namespace, lambda pod: both(pod) == ("old", "old"))
     found.clear()
     late = proxy.inject(Delay(2.0), path="oscwebhookconfigs", times=1)
     process.wait("the rules to be asked for", lambda: late.hits > 0, 15)
     stands("new")
 
-    eventually(hall, namespace, lambda pod: both(pod) == ("new", "new"))
+    eventually(installation, namespace, lambda pod: both(pod) == ("new", "new"))
 
     assert found <= {("old", "old"), ("new", "old"), ("new", "new")}

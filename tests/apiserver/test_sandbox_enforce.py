@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import path_of
+from tests.apiserver.webhook_installation import path_of
 from tests.rig.client import MERGE, STRATEGIC, Answer, at
 from tests.rig.controlplane import ControlPlane
 from vestibule.api import kata
@@ -29,16 +29,16 @@ def guarded(control_plane: ControlPlane, namespace: str) -> Iterator[ControlPlan
     """The rendered policy and its binding, and a RuntimeClass for confidential pods."""
     settings = schema.parse({"sandbox": {"enabled": True}, "install": {"name": "enforced"}}, "test")
     rendered = install.objects(settings, kata_policy(namespace))
-    things = [one for one in rendered if one["metadata"]["name"] == sandbox_webhooks.guard_name(settings)]
-    assert [one["kind"] for one in things] == [
+    manifests = [one for one in rendered if one["metadata"]["name"] == sandbox_webhooks.guard_name(settings)]
+    assert [one["kind"] for one in manifests] == [
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",
     ]
     admin = control_plane.admin
     runtime = {"metadata": {"name": "kata-cc"}, "handler": "kata-cc"}
-    made = admin.create(at("runtimeclasses", api="node.k8s.io/v1"), runtime)
-    for thing in things:
-        assert admin.apply(path_of(thing), thing, "test", force=True).status in (200, 201)
+    created = admin.create(at("runtimeclasses", api="node.k8s.io/v1"), runtime)
+    for obj in manifests:
+        assert admin.apply(path_of(obj), obj, "test", force=True).status in (200, 201)
     try:
         deadline = time.monotonic() + 30
         while create(control_plane, namespace, "", dryRun="All").status != 403:
@@ -46,9 +46,9 @@ def guarded(control_plane: ControlPlane, namespace: str) -> Iterator[ControlPlan
             time.sleep(0.1)
         yield control_plane
     finally:
-        for thing in reversed(things):
-            admin.delete(path_of(thing))
-        if made.status == 201:
+        for obj in reversed(manifests):
+            admin.delete(path_of(obj))
+        if created.status == 201:
             admin.delete(at("runtimeclasses", name="kata-cc", api="node.k8s.io/v1"))
 
 
@@ -115,10 +115,10 @@ def test_another_class_or_none_is_refused_in_the_namespace_and_taken_elsewhere(
 ) -> None:
     admin = guarded.admin
     if runtime_class:
-        made = admin.create(
+        created = admin.create(
             at("runtimeclasses", api="node.k8s.io/v1"), {"metadata": {"name": "other"}, "handler": "other"}
         )
-        assert made.status == 201
+        assert created.status == 201
     try:
         refused = create(guarded, namespace, runtime_class, dryRun="All")
         elsewhere = create(guarded, "default", runtime_class, dryRun="All")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.operated import API, Operated, operated
-from tests.apiserver.test_operator_rights import KATA, RULES, accepted
+from tests.apiserver.operator_installation import API, OperatorInstallation, operator_installed
+from tests.apiserver.test_operator_permissions import KATA, RULES, accepted
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
@@ -21,30 +21,30 @@ Json = dict[str, Any]
 FINALIZER = "finalizer.kataconfiguration.openshift.io"
 
 
-def made(stand: Operated, name: str, **meta: Any) -> str:
+def made(environment: OperatorInstallation, name: str, **meta: Any) -> str:
     """A KataConfig; its path."""
-    thing = {
+    obj = {
         "apiVersion": KATA,
         "kind": "KataConfig",
         "metadata": {"name": name, **meta},
         "spec": {"checkNodeEligibility": False, "webhook": {"runtimeClassInjection": {"enabled": True}}},
     }
-    stand.admin.create(at("kataconfigs", api=KATA), thing).object  # noqa: B018 - raises
+    environment.admin.create(at("kataconfigs", api=KATA), obj).object  # noqa: B018 - raises
     return at("kataconfigs", name=name, api=KATA)
 
 
-def looked(stand: Operated, number: int) -> None:
+def looked(environment: OperatorInstallation, number: int) -> None:
     """Until the operator has looked at everything once more: a rule that changed has its status."""
     rules = [{"name": f"r{number}", "mutate": {"annotations": {"example.com/a": str(number)}}}]
-    thing = {
+    obj = {
         "apiVersion": RULES,
         "kind": "OSCWebhookConfig",
         "metadata": {"name": "r"},
         "spec": {"rules": rules},
     }
     path = at("oscwebhookconfigs", name="r", api=RULES)
-    stand.admin.apply(path, thing, "test", force=True).object  # noqa: B018 - raises
-    stand.admin.wait(
+    environment.admin.apply(path, obj, "test", force=True).object  # noqa: B018 - raises
+    environment.admin.wait(
         path,
         lambda found: (
             accepted(found) and found["status"].get("observedGeneration") == found["metadata"]["generation"]
@@ -52,11 +52,11 @@ def looked(stand: Operated, number: int) -> None:
     )
 
 
-def writes(stand: Operated, name: str) -> list[str]:
+def writes(environment: OperatorInstallation, name: str) -> list[str]:
     """What the operator wrote to a KataConfig."""
     return [
         event["verb"]
-        for event in stand.plane.audit.events(user=stand.user)
+        for event in environment.plane.audit.events(user=environment.user)
         if event.get("objectRef", {}).get("resource") == "kataconfigs"
         and event["objectRef"].get("name") == name
         and event["verb"] not in ("get", "list", "watch")
@@ -76,39 +76,39 @@ def theirs() -> Json:
 @pytest.mark.slow
 def test_another_operators_kataconfig_is_left_alone(private_control_plane: Planes, tmp_path: Path) -> None:
     plane = private_control_plane()
-    with operated(plane, tmp_path) as stand:
-        stand.ask(settings={"sandbox": {"enabled": True}})
-        stand.start()
-        managed = made(stand, "managed", finalizers=[FINALIZER])
-        looked(stand, 0)
+    with operator_installed(plane, tmp_path) as environment:
+        environment.ask(settings={"sandbox": {"enabled": True}})
+        environment.start()
+        managed = made(environment, "managed", finalizers=[FINALIZER])
+        looked(environment, 0)
         for number in range(1, 4):  # it writes its whole status anew each time it looks
             state = {"status": {"kataNodes": {"nodeCount": number}, "conditions": []}}
-            stand.admin.patch(f"{managed}/status", state).object  # noqa: B018 - raises
-            looked(stand, number)
-        assert writes(stand, "managed") == []
-        stand.admin.patch(managed, {"metadata": {"finalizers": None}})
-        looked(stand, 4)
-        assert writes(stand, "managed") == []
+            environment.admin.patch(f"{managed}/status", state).object  # noqa: B018 - raises
+            looked(environment, number)
+        assert writes(environment, "managed") == []
+        environment.admin.patch(managed, {"metadata": {"finalizers": None}})
+        looked(environment, 4)
+        assert writes(environment, "managed") == []
         # nobody manages this one
-        own = made(stand, "own")
-        stand.admin.wait(own, accepted)
-        assert set(writes(stand, "own")) == {"patch"}
+        own = made(environment, "own")
+        environment.admin.wait(own, accepted)
+        assert set(writes(environment, "own")) == {"patch"}
         # their definition comes, and with it an object that nobody has touched yet
         definition = theirs()
         path = at(
             "customresourcedefinitions", name=definition["metadata"]["name"], api="apiextensions.k8s.io/v1"
         )
-        there = stand.admin.get(path).object
-        there["spec"]["versions"] = definition["spec"]["versions"]
-        assert stand.admin.replace(path, there).status == 200
-        process.wait("the definition to be told", lambda: not _declared(stand), 30)
-        made(stand, "fresh")
-        looked(stand, 5)
-        assert writes(stand, "fresh") == []
+        existing = environment.admin.get(path).object
+        existing["spec"]["versions"] = definition["spec"]["versions"]
+        assert environment.admin.replace(path, existing).status == 200
+        process.wait("the definition to be told", lambda: not _declared(environment), 30)
+        made(environment, "fresh")
+        looked(environment, 5)
+        assert writes(environment, "fresh") == []
 
 
-def _declared(stand: Operated) -> bool:
-    document = stand.admin.get(f"/openapi/v3/apis/{KATA}")
+def _declared(environment: OperatorInstallation) -> bool:
+    document = environment.admin.get(f"/openapi/v3/apis/{KATA}")
     assert document.status == 200
     schemas = json.loads(document.body)["components"]["schemas"]
     found = next(
@@ -139,26 +139,30 @@ def test_editors_of_a_namespace_decide_about_no_sandbox(
     rbac = "rbac.authorization.k8s.io/v1"
     admin.create(at("rolebindings", namespace, api=rbac), binding).object  # noqa: B018 - raises
     process.wait("the right to count", lambda: user.get(at("configmaps", namespace)).status == 200, 15)
-    with operated(control_plane, tmp_path) as stand:
+    with operator_installed(control_plane, tmp_path) as environment:
         token = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        made = {"metadata": {"name": "stolen"}}
+        created = {"metadata": {"name": "stolen"}}
         role = {
-            **made,
+            **created,
             "roleRef": {
                 "apiGroup": "rbac.authorization.k8s.io",
                 "kind": "ClusterRole",
-                "name": stand.account,
+                "name": environment.account,
             },
             "subjects": binding["subjects"],
         }
         tried = {
-            "a KataConfig": user.create(at("kataconfigs", api=KATA), {**made, "spec": {}}),
-            "rules": user.create(at("oscwebhookconfigs", api=RULES), {**made, "spec": {"rules": []}}),
+            "a KataConfig": user.create(at("kataconfigs", api=KATA), {**created, "spec": {}}),
+            "rules": user.create(at("oscwebhookconfigs", api=RULES), {**created, "spec": {"rules": []}}),
             "a status": user.patch(at("kataconfigs", name="k", sub="status", api=KATA), {"status": {}}),
-            "a class": user.create(at("runtimeclasses", api="node.k8s.io/v1"), {**made, "handler": "runc"}),
-            "an installation": user.create(at("vestibulewebhooks", api=API), {**made, "spec": {}}),
+            "a class": user.create(
+                at("runtimeclasses", api="node.k8s.io/v1"), {**created, "handler": "runc"}
+            ),
+            "an installation": user.create(at("vestibulewebhooks", api=API), {**created, "spec": {}}),
             "initdata": user.get(at("configmaps", other, "initdata")),
-            "the account": user.create(at("serviceaccounts", stand.name, stand.account, sub="token"), token),
+            "the account": user.create(
+                at("serviceaccounts", environment.name, environment.account, sub="token"), token
+            ),
             "the role": user.create(at("rolebindings", namespace, api=rbac), role),
         }
 

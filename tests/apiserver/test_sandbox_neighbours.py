@@ -15,11 +15,18 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.hall import Hall
+from tests.apiserver.admitted_pod import AWS, WHOLE, AdmittedPod, assert_once, created, identity
+from tests.apiserver.mutating_policies import ALPHA, added, policy, policy_api
 from tests.apiserver.neighbour import Neighbour
-from tests.apiserver.policed import ALPHA, added, policy, policy_api
-from tests.apiserver.sandboxed import INJECTION, PREFIX, configure, eventually, hall_of, label
-from tests.apiserver.witness import AWS, WHOLE, Told, assert_once, created, identity
+from tests.apiserver.sandbox_installation import (
+    INJECTION,
+    PREFIX,
+    configure,
+    eventually,
+    installation_of,
+    label,
+)
+from tests.apiserver.webhook_installation import WebhookInstallation
 from tests.rig import process
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
@@ -49,48 +56,52 @@ BARE: Json = {"name": "later", "image": "s"}
 
 
 @pytest.fixture(scope="module")
-def hall(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
-    with hall_of(control_plane, tmp_path_factory.mktemp("hall"), "hall-beside") as made:
+def installation(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WebhookInstallation]:
+    with installation_of(control_plane, tmp_path_factory.mktemp("installation"), "webhook-beside") as made:
         yield made
 
 
-def sandboxed(hall: Hall, namespace: str, **webhook: Any) -> None:
+def sandboxed(installation: WebhookInstallation, namespace: str, **webhook: Any) -> None:
     """The namespace gives the class of peer pods, and the policy is in force."""
-    label(hall, namespace, sandboxed="true")
+    label(installation, namespace, sandboxed="true")
     custom = {"example.com/zone": "b", "example.com/mode": webhook.get("resourceMode", "")}
     annotations = {"defaultVCPUs": 8, "custom": custom}
-    configure(hall, {**PEERS, "annotations": annotations, **webhook})
+    configure(installation, {**PEERS, "annotations": annotations, **webhook})
 
     def there(pod: Json) -> bool:
         found = pod["metadata"].get("annotations", {})
         return bool(found.get("example.com/mode", "none") == custom["example.com/mode"])
 
-    eventually(hall, namespace, there)
+    eventually(installation, namespace, there)
 
 
 def container(value: Json, at_: str = "-") -> Callable[[Json], list[Json]]:
     """A neighbour that adds a container, once."""
 
     def change(pod: Json) -> list[Json]:
-        there = any(one["name"] == value["name"] for one in pod["spec"]["containers"])
-        return [] if there else [{"op": "add", "path": f"/spec/containers/{at_}", "value": value}]
+        existing = any(one["name"] == value["name"] for one in pod["spec"]["containers"])
+        return [] if existing else [{"op": "add", "path": f"/spec/containers/{at_}", "value": value}]
 
     return change
 
 
 def in_both_orders(
-    hall: Hall, namespace: str, change: Callable[[Json], list[Json]], *containers: Json
-) -> list[Told]:
+    installation: WebhookInstallation, namespace: str, change: Callable[[Json], list[Json]], *containers: Json
+) -> list[AdmittedPod]:
     """The same pod with the neighbour called before us and after us; all that we may decide is the same, and
     a further pass over either changes nothing."""
-    told = []
+    reported = []
     for order in ORDERS:
-        with Neighbour(hall.plane, namespace, order, change):
-            told.append(created(hall, namespace, AWS, order, {"containers": list(containers or (APP,))}))
-    first, second = (essence(one.pod) for one in told)
+        with Neighbour(installation.plane, namespace, order, change):
+            reported.append(
+                created(installation, namespace, AWS, order, {"containers": list(containers or (APP,))})
+            )
+    first, second = (essence(one.pod) for one in reported)
     assert first == second
-    assert [again(hall, namespace, one.pod) for one in told] == [[], []]
-    return told
+    assert [again(installation, namespace, one.pod) for one in reported] == [[], []]
+    return reported
 
 
 def essence(pod: Json) -> Json:
@@ -110,11 +121,11 @@ def essence(pod: Json) -> Json:
     }
 
 
-def again(hall: Hall, namespace: str, pod: Json) -> list[Json]:
+def again(installation: WebhookInstallation, namespace: str, pod: Json) -> list[Json]:
     """What our webhook would still change in a pod."""
-    port = hall.replicas[0].port
+    port = installation.replicas[0].port
     body = case.review(pod, namespace=namespace)
-    with contextlib.closing(http.client.HTTPSConnection("127.0.0.1", port, context=hall.tls())) as to:
+    with contextlib.closing(http.client.HTTPSConnection("127.0.0.1", port, context=installation.tls())) as to:
         to.request("POST", "/mutate", body, {"Content-Type": "application/json"})
         answer = json.loads(to.getresponse().read())["response"]
     assert answer["allowed"]
@@ -136,7 +147,7 @@ def zeros(*, slot: bool = False) -> Json:
     return {"requests": part, "limits": part}
 
 
-def changed(told: Told, number: int) -> bool:
+def changed(told: AdmittedPod, number: int) -> bool:
     """Whether we changed the pod in that round."""
     return any(change for round_, who, change in told.calls if who != THEIRS and round_ == number)
 
@@ -144,10 +155,12 @@ def changed(told: Told, number: int) -> bool:
 # ── webhooks ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_container_counts_whoever_is_called_first(hall: Hall, namespace: str) -> None:
-    sandboxed(hall, namespace)
+def test_a_container_counts_whoever_is_called_first(
+    installation: WebhookInstallation, namespace: str
+) -> None:
+    sandboxed(installation, namespace)
 
-    before, after = in_both_orders(hall, namespace, container(SIDECAR))
+    before, after = in_both_orders(installation, namespace, container(SIDECAR))
 
     # sums before anything is rounded: 1.5 + 1.2 are 3 vCPUs; one size after the other would have been 4
     assert sizes(after.pod) == ("3", "1324")
@@ -165,17 +178,21 @@ def test_a_container_counts_whoever_is_called_first(hall: Hall, namespace: str) 
     }
 
 
-def test_the_slot_of_the_machine_is_asked_for_once_by_the_first_container(hall: Hall, namespace: str) -> None:
-    sandboxed(hall, namespace)
+def test_the_slot_of_the_machine_is_asked_for_once_by_the_first_container(
+    installation: WebhookInstallation, namespace: str
+) -> None:
+    sandboxed(installation, namespace)
 
-    _, after = in_both_orders(hall, namespace, container(SIDECAR, "0"))
+    _, after = in_both_orders(installation, namespace, container(SIDECAR, "0"))
 
     assert left(after.pod) == {"later": zeros(slot=True), "app": zeros()}
     assert sizes(after.pod) == ("3", "1324")
 
 
-def test_a_size_that_a_neighbour_says_counts_as_the_pods_own_word(hall: Hall, namespace: str) -> None:
-    sandboxed(hall, namespace)
+def test_a_size_that_a_neighbour_says_counts_as_the_pods_own_word(
+    installation: WebhookInstallation, namespace: str
+) -> None:
+    sandboxed(installation, namespace)
     key = f"{PREFIX}default_vcpus".replace("/", "~1")
 
     def say(pod: Json) -> list[Json]:
@@ -185,7 +202,7 @@ def test_a_size_that_a_neighbour_says_counts_as_the_pods_own_word(hall: Hall, na
             {"op": "add", "path": "/metadata/annotations/note", "value": "theirs"},
         ]
 
-    _, after = in_both_orders(hall, namespace, say)
+    _, after = in_both_orders(installation, namespace, say)
 
     assert sizes(after.pod) == ("16", "1024")
     assert after.annotations["note"] == "theirs"
@@ -193,14 +210,16 @@ def test_a_size_that_a_neighbour_says_counts_as_the_pods_own_word(hall: Hall, na
     assert left(after.pod) == {"app": zeros(slot=True)}
 
 
-def test_what_a_later_webhook_puts_in_again_is_taken_away_again(hall: Hall, namespace: str) -> None:
+def test_what_a_later_webhook_puts_in_again_is_taken_away_again(
+    installation: WebhookInstallation, namespace: str
+) -> None:
     """It writes containers anew from a template of its own, as some do; the size stays what it was."""
-    sandboxed(hall, namespace)
+    sandboxed(installation, namespace)
 
     def restore(pod: Json) -> list[Json]:
         return [{"op": "add", "path": "/spec/containers/0/resources", "value": APP["resources"]}]
 
-    _, after = in_both_orders(hall, namespace, restore)
+    _, after = in_both_orders(installation, namespace, restore)
 
     assert sizes(after.pod) == ("2", "1024")
     assert left(after.pod) == {"app": zeros(slot=True)}
@@ -209,41 +228,41 @@ def test_what_a_later_webhook_puts_in_again_is_taken_away_again(hall: Hall, name
 # ── a LimitRange and a quota ───────────────────────────────────────────────────────────────────────────────
 
 
-def limited(hall: Hall, namespace: str, **more: Any) -> None:
+def limited(installation: WebhookInstallation, namespace: str, **more: Any) -> None:
     """Defaults for containers that say nothing."""
     limits = {"type": "Container", "default": {"cpu": "500m", "memory": "256Mi"}, **more}
     ranges = {"metadata": {"name": "l"}, "spec": {"limits": [limits]}}
-    hall.plane.admin.create(at("limitranges", namespace), ranges).object  # noqa: B018 - raises
+    installation.plane.admin.create(at("limitranges", namespace), ranges).object  # noqa: B018 - raises
     probe = {"metadata": {"name": "q"}, "spec": {"containers": [BARE]}}
 
     def known() -> bool:
         """The size of a bare pod is the default."""
-        made = hall.plane.admin.create(at("pods", namespace), probe, dryRun="All").object
+        made = installation.plane.admin.create(at("pods", namespace), probe, dryRun="All").object
         return sizes(made) == ("1", "256")
 
     process.wait("the LimitRange to count", known, 15)
 
 
 def test_defaults_of_a_limit_range_count_for_the_pods_own_containers_alone(
-    hall: Hall, namespace: str
+    installation: WebhookInstallation, namespace: str
 ) -> None:
     """When a neighbour is called before us its container has no defaults yet, and zeros keep them away; so
     they do not count when it comes after us either."""
-    sandboxed(hall, namespace)
-    limited(hall, namespace)
+    sandboxed(installation, namespace)
+    limited(installation, namespace)
 
-    _, after = in_both_orders(hall, namespace, container(BARE), {"name": "app", "image": "a"})
+    _, after = in_both_orders(installation, namespace, container(BARE), {"name": "app", "image": "a"})
 
     assert sizes(after.pod) == ("1", "256")
     assert left(after.pod) == {"app": zeros(slot=True), "later": zeros()}
 
 
 def test_a_neighbours_own_word_counts_beside_a_limit_range_and_a_quota_is_content(
-    hall: Hall, namespace: str
+    installation: WebhookInstallation, namespace: str
 ) -> None:
-    sandboxed(hall, namespace)
-    limited(hall, namespace, max={"cpu": "4"})
-    admin = hall.plane.admin
+    sandboxed(installation, namespace)
+    limited(installation, namespace, max={"cpu": "4"})
+    admin = installation.plane.admin
     quota = {"metadata": {"name": "q"}, "spec": {"hard": {"requests.cpu": "1", "limits.cpu": "1"}}}
     admin.create(at("resourcequotas", namespace), quota).object  # noqa: B018 - raises
     admin.wait(
@@ -251,19 +270,19 @@ def test_a_neighbours_own_word_counts_beside_a_limit_range_and_a_quota_is_conten
     )
     partly = {**BARE, "resources": {"requests": {"cpu": "1200m"}}}
 
-    _, after = in_both_orders(hall, namespace, container(partly))
+    _, after = in_both_orders(installation, namespace, container(partly))
 
     assert sizes(after.pod) == ("3", "1024")
     assert left(after.pod) == {"app": zeros(slot=True), "later": zeros()}
 
 
 def test_stripped_resources_stay_away_and_sizes_right_though_defaults_come_back(
-    hall: Hall, namespace: str
+    installation: WebhookInstallation, namespace: str
 ) -> None:
-    sandboxed(hall, namespace, resourceMode="Strip")
-    limited(hall, namespace)
+    sandboxed(installation, namespace, resourceMode="Strip")
+    limited(installation, namespace)
 
-    _, after = in_both_orders(hall, namespace, container(SIDECAR))
+    _, after = in_both_orders(installation, namespace, container(SIDECAR))
 
     assert sizes(after.pod) == ("3", "1324")
     assert left(after.pod) == {"app": {"requests": SLOT, "limits": SLOT}, "later": {}}
@@ -278,63 +297,67 @@ def met(
     private_control_plane: Planes,
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[Hall, str]]:
+) -> Iterator[tuple[WebhookInstallation, str]]:
     """Our webhook where MutatingAdmissionPolicy is served: the shared control plane, or one of its own."""
     with contextlib.ExitStack() as held:
         if policy_api(control_plane):
-            hall: Hall = request.getfixturevalue("hall")
+            installation: WebhookInstallation = request.getfixturevalue("installation")
         else:
             plane = private_control_plane(controllers=False, flags=ALPHA)
-            hall = held.enter_context(hall_of(plane, tmp_path_factory.mktemp("hall"), "hall-beside"))
-        namespace = hall.plane.namespace("policed")
-        sandboxed(hall, namespace)
-        yield hall, namespace
-        hall.plane.admin.delete(at("namespaces", name=namespace))
+            installation = held.enter_context(
+                installation_of(plane, tmp_path_factory.mktemp("installation"), "webhook-beside")
+            )
+        namespace = installation.plane.namespace("policed")
+        sandboxed(installation, namespace)
+        yield installation, namespace
+        installation.plane.admin.delete(at("namespaces", name=namespace))
 
 
-def peer(hall: Hall, namespace: str) -> Told:
-    return created(hall, namespace, spec={"containers": [APP]})
+def peer(installation: WebhookInstallation, namespace: str) -> AdmittedPod:
+    return created(installation, namespace, spec={"containers": [APP]})
 
 
-def test_a_container_that_a_policy_adds_counts_in_the_first_pass(met: tuple[Hall, str]) -> None:
-    hall, namespace = met
+def test_a_container_that_a_policy_adds_counts_in_the_first_pass(
+    met: tuple[WebhookInstallation, str],
+) -> None:
+    installation, namespace = met
     add = added("later", SIDECAR["resources"])
 
-    with policy(hall.plane, namespace, f"[{add}]"):
-        told = peer(hall, namespace)
+    with policy(installation.plane, namespace, f"[{add}]"):
+        reported = peer(installation, namespace)
 
-    assert sizes(told.pod) == ("3", "1324")
-    assert left(told.pod) == {"app": zeros(slot=True), "later": zeros()}
-    assert identity(told.pod, "later") == WHOLE
-    assert (changed(told, 0), changed(told, 1)) == (True, False)
-    assert again(hall, namespace, told.pod) == []
+    assert sizes(reported.pod) == ("3", "1324")
+    assert left(reported.pod) == {"app": zeros(slot=True), "later": zeros()}
+    assert identity(reported.pod, "later") == WHOLE
+    assert (changed(reported, 0), changed(reported, 1)) == (True, False)
+    assert again(installation, namespace, reported.pod) == []
 
 
 def test_a_container_that_a_policy_adds_because_of_the_class_counts_in_the_second(
-    met: tuple[Hall, str],
+    met: tuple[WebhookInstallation, str],
 ) -> None:
-    hall, namespace = met
+    installation, namespace = met
     add = added("later", SIDECAR["resources"])
     remote = "object.spec.?runtimeClassName.orValue('') == 'kata-remote'"
     fresh = "!object.spec.containers.exists(c, c.name == 'later')"
 
-    with policy(hall.plane, namespace, f"{remote} && {fresh} ? [{add}] : []", again="IfNeeded"):
-        told = peer(hall, namespace)
+    with policy(installation.plane, namespace, f"{remote} && {fresh} ? [{add}] : []", again="IfNeeded"):
+        reported = peer(installation, namespace)
 
-    assert sizes(told.pod) == ("3", "1324")
-    assert left(told.pod) == {"app": zeros(slot=True), "later": zeros()}
-    assert (changed(told, 0), changed(told, 1)) == (True, True)
-    assert again(hall, namespace, told.pod) == []
+    assert sizes(reported.pod) == ("3", "1324")
+    assert left(reported.pod) == {"app": zeros(slot=True), "later": zeros()}
+    assert (changed(reported, 0), changed(reported, 1)) == (True, True)
+    assert again(installation, namespace, reported.pod) == []
 
 
-def test_a_class_that_a_policy_sets_is_taken_as_it_is(met: tuple[Hall, str]) -> None:
-    hall, namespace = met
+def test_a_class_that_a_policy_sets_is_taken_as_it_is(met: tuple[WebhookInstallation, str]) -> None:
+    installation, namespace = met
     sets = 'JSONPatch{op: "add", path: "/spec/runtimeClassName", value: "kata"}'
 
-    with policy(hall.plane, namespace, f"[{sets}]"):
-        told = peer(hall, namespace)
+    with policy(installation.plane, namespace, f"[{sets}]"):
+        reported = peer(installation, namespace)
 
-    assert told.pod["spec"]["runtimeClassName"] == "kata"
-    assert left(told.pod) == {"app": APP["resources"]}
-    assert sizes(told.pod) == ("8", None)
-    assert told.annotations["example.com/zone"] == "b"
+    assert reported.pod["spec"]["runtimeClassName"] == "kata"
+    assert left(reported.pod) == {"app": APP["resources"]}
+    assert sizes(reported.pod) == ("8", None)
+    assert reported.annotations["example.com/zone"] == "b"

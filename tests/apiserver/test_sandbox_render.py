@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.apiserver import sandboxed
-from tests.apiserver.hall import Hall, path_of
-from tests.apiserver.sandboxed import INJECTION, KATA, PREFIX, configure, label
+from tests.apiserver import sandbox_installation
+from tests.apiserver.sandbox_installation import INJECTION, KATA, PREFIX, configure, label
 from tests.apiserver.test_render import dry_run, render, warnings
+from tests.apiserver.webhook_installation import WebhookInstallation, path_of
 from tests.process.webhook import free_port
 from tests.rig import process
 from tests.rig.client import Answer, at
@@ -30,19 +30,19 @@ ROLE = "arn:aws:iam::123456789012:role/app"
 
 
 class Printed:
-    """A hall that has what ``render`` prints for the KataConfig in the cluster."""
+    """A webhook that has what ``render`` prints for the KataConfig in the cluster."""
 
-    def __init__(self, hall: Hall, folder: Path) -> None:
-        self.hall, self.admin = hall, hall.plane.admin
+    def __init__(self, installation: WebhookInstallation, folder: Path) -> None:
+        self.installation, self.admin = installation, installation.plane.admin
         self.objections: dict[str, str] = {}
         """What the API server had against what was printed."""
         self._file = folder / "render.json"
-        install = {"name": hall.name, "namespace": hall.name, "certificate": "secret"}
-        given = {**install, "caBundle": hall.bundle()}
+        install = {"name": installation.name, "namespace": installation.name, "certificate": "secret"}
+        given = {**install, "caBundle": installation.bundle()}
         self._file.write_text(json.dumps({**SETTINGS, "install": given}))
 
     def render(self) -> subprocess.CompletedProcess[str]:
-        return render(self.hall.plane.kubeconfig(), self._file)
+        return render(self.installation.plane.kubeconfig(), self._file)
 
     def objects(self) -> list[Json]:
         return list(yaml.safe_load_all(self.render().stdout))
@@ -54,30 +54,30 @@ class Printed:
 
     @property
     def sandbox(self) -> str:
-        return f"00-{self.hall.name}-sandbox"
+        return f"00-{self.installation.name}-sandbox"
 
-    def apply(self, thing: Json) -> None:
-        self.admin.apply(path_of(thing), thing, "render", force=True).object  # noqa: B018 - raises
+    def apply(self, obj: Json) -> None:
+        self.admin.apply(path_of(obj), obj, "render", force=True).object  # noqa: B018 - raises
 
     def calls(self) -> float:
-        return sum(one.metric("vestibule_admission_requests_total") for one in self.hall.replicas)
+        return sum(one.metric("vestibule_admission_requests_total") for one in self.installation.replicas)
 
 
-def pointed(thing: Json, port: int) -> Json:
+def pointed(obj: Json, port: int) -> Json:
     """A registration as printed, but for the Service network that the rig has not."""
-    changed: Json = json.loads(json.dumps(thing))
+    changed: Json = json.loads(json.dumps(obj))
     for entry in changed["webhooks"]:
         path = entry["clientConfig"].pop("service")["path"]
         entry["clientConfig"]["url"] = f"https://127.0.0.1:{port}{path}"
     return changed
 
 
-def joined(thing: Json, user: str) -> Json:
+def joined(obj: Json, user: str) -> Json:
     """Bindings also bind the user as whom the process runs."""
-    if thing["kind"] not in ("ClusterRoleBinding", "RoleBinding"):
-        return thing
+    if obj["kind"] not in ("ClusterRoleBinding", "RoleBinding"):
+        return obj
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
-    return {**thing, "subjects": [*thing["subjects"], subject]}
+    return {**obj, "subjects": [*obj["subjects"], subject]}
 
 
 def pod(name: str = "p", annotations: Json | None = None, **spec: Any) -> Json:
@@ -85,56 +85,56 @@ def pod(name: str = "p", annotations: Json | None = None, **spec: Any) -> Json:
     return {"metadata": meta, "spec": {"containers": [{"name": "app", "image": "a"}], **spec}}
 
 
-def create(hall: Hall, namespace: str, thing: Json) -> Answer:
-    return hall.plane.admin.create(at("pods", namespace), thing, dryRun="All")
+def create(installation: WebhookInstallation, namespace: str, obj: Json) -> Answer:
+    return installation.plane.admin.create(at("pods", namespace), obj, dryRun="All")
 
 
 @pytest.fixture(scope="module")
 def printed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Printed]:
     folder = tmp_path_factory.mktemp("printed")
     admin = control_plane.admin
-    hall = Hall(control_plane, folder, "hall-printed", **SETTINGS)
-    made = Printed(hall, folder)
+    installation = WebhookInstallation(control_plane, folder, "webhook-printed", **SETTINGS)
+    created = Printed(installation, folder)
     initdata = control_plane.namespace("initdata")
     try:
-        hall.apply("Namespace", "CustomResourceDefinition")
+        installation.apply("Namespace", "CustomResourceDefinition")
         admin.wait(at("kataconfigs", api=KATA))
-        sandboxed.classes(control_plane)
-        kept = {"metadata": {"name": "initdata"}, "data": {"initdata": INITDATA}}
-        admin.create(at("configmaps", initdata), kept).object  # noqa: B018 - raises
+        sandbox_installation.classes(control_plane)
+        stored = {"metadata": {"name": "initdata"}, "data": {"initdata": INITDATA}}
+        admin.create(at("configmaps", initdata), stored).object  # noqa: B018 - raises
         reference = {"namespace": initdata, "name": "initdata"}
         annotations = {"defaultVCPUs": 2, "initdataFrom": reference}
         enforce = {"namespaces": ["confidential*"], "runtimeClasses": ["kata-late"]}
         webhook = {"runtimeClassInjection": INJECTION, "annotations": annotations, "enforce": enforce}
-        configure(hall, webhook, peer_pods=False)
-        things = made.objects()
+        configure(installation, webhook, peer_pods=False)
+        manifests = created.objects()
         # the definitions are there already, by another hand
-        made.objections = dry_run(admin, [o for o in things if o["kind"] != "CustomResourceDefinition"])
-        for thing in things:
-            if not thing["kind"].endswith("WebhookConfiguration"):
-                made.apply(joined(thing, hall.user))
-        replica = hall.start()
-        for thing in things:
-            if thing["kind"].endswith("WebhookConfiguration"):
-                made.apply(pointed(thing, replica.port))
-        yield made
+        created.objections = dry_run(admin, [o for o in manifests if o["kind"] != "CustomResourceDefinition"])
+        for obj in manifests:
+            if not obj["kind"].endswith("WebhookConfiguration"):
+                created.apply(joined(obj, installation.user))
+        replica = installation.start()
+        for obj in manifests:
+            if obj["kind"].endswith("WebhookConfiguration"):
+                created.apply(pointed(obj, replica.port))
+        yield created
     finally:
         for kind in ("mutating", "validating"):
-            for name in (made.sandbox, hall.name):
+            for name in (created.sandbox, installation.name):
                 plural = f"{kind}webhookconfigurations"
                 admin.delete(at(plural, name=name, api="admissionregistration.k8s.io/v1"))
-        hall.close()
-        sandboxed.remove(control_plane)
+        installation.close()
+        sandbox_installation.remove(control_plane)
         admin.delete(at("namespaces", name=initdata))
 
 
 @pytest.fixture
 def chosen(printed: Printed, namespace: str) -> str:
     """A namespace that the KataConfig chooses, and that the API server is known to send."""
-    label(printed.hall, namespace, sandboxed="true")
+    label(printed.installation, namespace, sandboxed="true")
 
     def classed() -> bool:
-        answer = create(printed.hall, namespace, pod())
+        answer = create(printed.installation, namespace, pod())
         return answer.status == 201 and "runtimeClassName" in answer.object["spec"]
 
     process.wait("pods of the namespace to be sent", classed, 20)
@@ -144,17 +144,17 @@ def chosen(printed: Printed, namespace: str) -> str:
 def test_a_pod_of_a_chosen_namespace_gets_its_class_and_all_that_follows(
     printed: Printed, chosen: str
 ) -> None:
-    made = create(printed.hall, chosen, pod()).object
+    created = create(printed.installation, chosen, pod()).object
 
-    assert made["spec"]["runtimeClassName"] == "kata"
-    assert made["spec"]["overhead"] == {"cpu": "250m", "memory": "350Mi"}
-    assert made["metadata"]["annotations"][f"{PREFIX}default_vcpus"] == "2"
+    assert created["spec"]["runtimeClassName"] == "kata"
+    assert created["spec"]["overhead"] == {"cpu": "250m", "memory": "350Mi"}
+    assert created["metadata"]["annotations"][f"{PREFIX}default_vcpus"] == "2"
 
 
 def test_initdata_is_read_with_the_right_that_was_printed(printed: Printed, chosen: str) -> None:
-    made = create(printed.hall, chosen, pod(runtimeClassName="kata-remote")).object
+    created = create(printed.installation, chosen, pod(runtimeClassName="kata-remote")).object
 
-    assert made["metadata"]["annotations"][f"{PREFIX}cc_init_data"] == INITDATA
+    assert created["metadata"]["annotations"][f"{PREFIX}cc_init_data"] == INITDATA
 
 
 @contextlib.contextmanager
@@ -168,30 +168,30 @@ def without(printed: Printed, name: str) -> Iterator[None]:
         yield
     finally:
         meta = {"name": name, "labels": before["metadata"]["labels"]}
-        thing = {**before, "metadata": meta}
-        printed.admin.create(path.rpartition("/")[0], thing).object  # noqa: B018 - raises
+        obj = {**before, "metadata": meta}
+        printed.admin.create(path.rpartition("/")[0], obj).object  # noqa: B018 - raises
 
 
 def test_pods_of_other_namespaces_cause_no_call(
     printed: Printed, chosen: str, control_plane: ControlPlane
 ) -> None:
     other = control_plane.namespace("other")
-    hall = printed.hall
+    installation = printed.installation
     try:
-        with without(printed, hall.name):
+        with without(printed, installation.name):
             # the API server has forgotten the general one when a pod of elsewhere is not counted any more
 
             def quiet() -> bool:
                 before = printed.calls()
-                create(hall, other, pod()).object  # noqa: B018 - raises
+                create(installation, other, pod()).object  # noqa: B018 - raises
                 return printed.calls() == before
 
             process.wait("the general registration to be gone", quiet, 20)
             before = printed.calls()
             for number in range(10):
-                assert "runtimeClassName" not in create(hall, other, pod(f"p{number}")).object["spec"]
+                assert "runtimeClassName" not in create(installation, other, pod(f"p{number}")).object["spec"]
             assert printed.calls() == before
-            create(hall, chosen, pod()).object  # noqa: B018 - raises
+            create(installation, chosen, pod()).object  # noqa: B018 - raises
             assert printed.calls() > before
     finally:
         control_plane.admin.delete(at("namespaces", name=other))
@@ -204,11 +204,15 @@ def test_a_class_that_no_status_lists_leads_around_no_enforcement(
     late = {"metadata": {"name": "kata-late"}, "handler": "kata-late"}
     admin.create(at("runtimeclasses", api="node.k8s.io/v1"), late).object  # noqa: B018 - raises
     try:
-        with without(printed, printed.hall.name):  # so that the narrow registration has to send the pod
+        with without(
+            printed, printed.installation.name
+        ):  # so that the narrow registration has to send the pod
             forged = {f"{PREFIX}kernel_params": "agent.debug_console"}
-            made = create(printed.hall, confidential, pod(annotations=forged, runtimeClassName="kata-late"))
+            created = create(
+                printed.installation, confidential, pod(annotations=forged, runtimeClassName="kata-late")
+            )
 
-            assert made.object["metadata"]["annotations"][f"{PREFIX}kernel_params"] == ""
+            assert created.object["metadata"]["annotations"][f"{PREFIX}kernel_params"] == ""
     finally:
         admin.delete(at("runtimeclasses", name="kata-late", api="node.k8s.io/v1"))
         admin.delete(at("namespaces", name=confidential))
@@ -217,8 +221,8 @@ def test_a_class_that_no_status_lists_leads_around_no_enforcement(
 def account(printed: Printed, namespace: str) -> Json:
     """An account that asks for an identity; pods that use it."""
     asks = {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": ROLE}
-    thing = {"metadata": {"name": "app", "annotations": asks}}
-    printed.admin.create(at("serviceaccounts", namespace), thing).object  # noqa: B018 - raises
+    obj = {"metadata": {"name": "app", "annotations": asks}}
+    printed.admin.create(at("serviceaccounts", namespace), obj).object  # noqa: B018 - raises
     return {"serviceAccountName": "app"}
 
 
@@ -233,14 +237,14 @@ def test_a_kata_pod_is_sent_once_and_gets_identity_and_sandbox_together(
     uses = account(printed, chosen)
     before = printed.calls()
 
-    made = create(printed.hall, chosen, pod(runtimeClassName="kata", **uses)).object
+    created = create(printed.installation, chosen, pod(runtimeClassName="kata", **uses)).object
 
     assert printed.calls() == before + 1
-    assert role_of(made) == ROLE
-    assert made["metadata"]["annotations"][f"{PREFIX}default_vcpus"] == "2"
+    assert role_of(created) == ROLE
+    assert created["metadata"]["annotations"][f"{PREFIX}default_vcpus"] == "2"
 
 
-def test_the_general_registration_serves_who_is_never_sandboxed(
+def test_the_general_webhook_configuration_serves_who_is_never_sandboxed(
     printed: Printed, chosen: str, control_plane: ControlPlane
 ) -> None:
     del chosen  # both registrations are known to the API server
@@ -251,8 +255,8 @@ def test_the_general_registration_serves_who_is_never_sandboxed(
         control_plane.admin.wait(at("serviceaccounts", openshift, "default"))
         uses = account(printed, openshift)
 
-        with_class = create(printed.hall, openshift, pod(runtimeClassName="kata", **uses)).object
-        without_class = create(printed.hall, openshift, pod(**uses)).object
+        with_class = create(printed.installation, openshift, pod(runtimeClassName="kata", **uses)).object
+        without_class = create(printed.installation, openshift, pod(**uses)).object
 
         assert role_of(with_class) == role_of(without_class) == ROLE
         assert f"{PREFIX}default_vcpus" not in with_class["metadata"].get("annotations", {})
@@ -267,23 +271,23 @@ def test_an_outage_hurts_pods_that_need_a_sandbox_and_nobody_else(
     other = control_plane.namespace("outage")
     mirror = {"kubernetes.io/config.mirror": "x"}
     port = free_port()  # nobody listens there
-    registration = printed.registration(printed.sandbox)
-    assert registration is not None
-    printed.apply(pointed(registration, port))
+    configuration = printed.registration(printed.sandbox)
+    assert configuration is not None
+    printed.apply(pointed(configuration, port))
     try:
 
         def refused() -> bool:
-            return create(printed.hall, chosen, pod()).status == 500
+            return create(printed.installation, chosen, pod()).status == 500
 
         process.wait("the outage", refused, 20)
-        kata = create(printed.hall, other, pod(runtimeClassName="kata"))
+        kata = create(printed.installation, other, pod(runtimeClassName="kata"))
         assert (kata.status, "kata.sandbox.vestibule.dev" in kata.message) == (500, True)
-        assert create(printed.hall, other, pod()).status == 201
+        assert create(printed.installation, other, pod()).status == 201
         static = pod(annotations=mirror, nodeName="n", runtimeClassName="kata")
-        assert create(printed.hall, chosen, static).status == 201
-        assert create(printed.hall, "kube-system", pod(runtimeClassName="kata")).status == 201
+        assert create(printed.installation, chosen, static).status == 201
+        assert create(printed.installation, "kube-system", pod(runtimeClassName="kata")).status == 201
     finally:
-        printed.apply(pointed(registration, printed.hall.replicas[0].port))
+        printed.apply(pointed(configuration, printed.installation.replicas[0].port))
         control_plane.admin.delete(at("namespaces", name=other))
 
 
@@ -301,7 +305,7 @@ def test_switched_off_none_is_printed(printed: Printed) -> None:
     assert printed.registration(printed.sandbox) is not None
     printed.admin.patch(where, {"spec": {"webhook": {"enabled": False}}}).object  # noqa: B018 - raises
     try:
-        general = printed.registration(printed.hall.name)
+        general = printed.registration(printed.installation.name)
 
         assert printed.registration(printed.sandbox) is None
         assert general is not None

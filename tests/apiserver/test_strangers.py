@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.apiserver.hall import Hall, standing, wait_called
-from tests.apiserver.witness import AWS, WHOLE, created, identity
+from tests.apiserver.admitted_pod import AWS, WHOLE, created, identity
+from tests.apiserver.webhook_installation import WebhookInstallation, installed, wait_called
 from tests.process.test_floods import Peak, flood
 from tests.process.webhook import free_port, until
 from tests.rig.client import at
@@ -42,25 +42,27 @@ def test_the_printed_files_let_the_api_server_show_its_certificate_and_nobody_el
     flags = {"admission-control-config-file": str(tmp_path / "admission.yaml")}
     plane = private_control_plane(flags=flags)
     serving = {"clientCa": str(tmp_path / "ca.crt"), "clientNames": ["kube-apiserver"]}
-    hall = Hall(plane, tmp_path / "hall", "hall-callers", serving=serving)
+    installation = WebhookInstallation(plane, tmp_path / "installation", "webhook-callers", serving=serving)
     try:
-        hall.apply()
-        hall.start(port=port)
-        hall.register(port)
-        wait_called(hall)
+        installation.apply()
+        installation.start(port=port)
+        installation.register(port)
+        wait_called(installation)
 
-        assert identity(created(hall, plane.namespace()).pod, "app") == WHOLE
+        assert identity(created(installation, plane.namespace()).pod, "app") == WHOLE
         with pytest.raises((urllib.error.URLError, ssl.SSLError, ConnectionError)):
-            urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", timeout=10, context=hall.tls())
+            urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", timeout=10, context=installation.tls())
     finally:
-        hall.close()
+        installation.close()
 
 
 def test_two_thousand_idle_connections_of_a_stranger_fail_no_create(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
-    with standing(control_plane, tmp_path, "hall-strangers", webhook={"failurePolicy": "Fail"}) as hall:
-        (replica,) = hall.replicas
+    with installed(
+        control_plane, tmp_path, "webhook-strangers", webhook={"failurePolicy": "Fail"}
+    ) as installation:
+        (replica,) = installation.replicas
         peak = Peak(replica)
         peak.start()
         done = threading.Event()
@@ -72,7 +74,7 @@ def test_two_thousand_idle_connections_of_a_stranger_fail_no_create(
                     "metadata": {"name": f"p{len(made)}", "annotations": AWS},
                     "spec": {"containers": [{"name": "app", "image": "a"}]},
                 }
-                answer = hall.plane.admin.create(at("pods", namespace), body, dryRun="All")
+                answer = installation.plane.admin.create(at("pods", namespace), body, dryRun="All")
                 made.append(answer.status == 201 and identity(answer.object, "app") == WHOLE)
 
         creating = threading.Thread(target=create, daemon=True)

@@ -9,12 +9,12 @@ from typing import Any
 
 import yaml
 
-from tests.apiserver import sandboxed
-from tests.apiserver.hall import Hall, path_of
-from tests.apiserver.sandboxed import INJECTION, KATA, configure, label
+from tests.apiserver import sandbox_installation
+from tests.apiserver.sandbox_installation import INJECTION, KATA, configure, label
+from tests.apiserver.test_permissions import used
 from tests.apiserver.test_render import render
-from tests.apiserver.test_rights import used
 from tests.apiserver.test_sandbox_render import SETTINGS, create, pod, pointed
+from tests.apiserver.webhook_installation import WebhookInstallation, path_of
 from tests.process.webhook import free_port
 from tests.rig import process
 from tests.rig.client import at
@@ -23,59 +23,59 @@ from tests.rig.controlplane import ControlPlane
 Json = dict[str, Any]
 
 
-def trusts(hall: Hall, path: str) -> bool:
+def trusts(installation: WebhookInstallation, path: str) -> bool:
     """Whether every webhook of a registration trusts what the Secret holds."""
-    secret = hall.plane.admin.get(at("secrets", hall.name, f"{hall.name}-tls")).object
-    kept = base64.b64decode(secret.get("data", {}).get("ca.crt", ""))
-    hooks = hall.plane.admin.get(path).object["webhooks"]
-    return bool(kept) and all(
-        base64.b64decode(hook["clientConfig"].get("caBundle", "")) == kept for hook in hooks
+    secret = installation.plane.admin.get(at("secrets", installation.name, f"{installation.name}-tls")).object
+    stored = base64.b64decode(secret.get("data", {}).get("ca.crt", ""))
+    hooks = installation.plane.admin.get(path).object["webhooks"]
+    return bool(stored) and all(
+        base64.b64decode(hook["clientConfig"].get("caBundle", "")) == stored for hook in hooks
     )
 
 
-def test_every_registration_trusts_our_own_certificate_also_one_that_comes_later(
+def test_every_webhook_configuration_trusts_our_own_certificate_also_one_that_comes_later(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
     admin, port = control_plane.admin, free_port()
     own = {"certificate": "self", "caBundle": ""}
-    hall = Hall(control_plane, tmp_path, "hall-trusted", **SETTINGS, install=own)
-    hall.change_settings(selfCertificate={"names": ["127.0.0.1"]})
+    installation = WebhookInstallation(control_plane, tmp_path, "webhook-trusted", **SETTINGS, install=own)
+    installation.change_settings(selfCertificate={"names": ["127.0.0.1"]})
     settings = tmp_path / "render.json"
-    install = {"name": hall.name, "namespace": hall.name}
+    install = {"name": installation.name, "namespace": installation.name}
     settings.write_text(json.dumps({**SETTINGS, "install": install}))
     registrations: dict[str, Json] = {}
     try:
-        hall.apply()
+        installation.apply()
         admin.wait(at("kataconfigs", api=KATA))
-        sandboxed.classes(control_plane)
-        configure(hall, {"runtimeClassInjection": INJECTION}, peer_pods=False)
-        for thing in yaml.safe_load_all(render(control_plane.kubeconfig(), settings).stdout):
-            if thing["kind"].endswith("WebhookConfiguration"):
-                registrations[path_of(thing)] = pointed(thing, port)
+        sandbox_installation.classes(control_plane)
+        configure(installation, {"runtimeClassInjection": INJECTION}, peer_pods=False)
+        for obj in yaml.safe_load_all(render(control_plane.kubeconfig(), settings).stdout):
+            if obj["kind"].endswith("WebhookConfiguration"):
+                registrations[path_of(obj)] = pointed(obj, port)
         general, sandbox, validating = registrations
         for path in (general, validating):
             admin.apply(path, registrations[path], "render", force=True).object  # noqa: B018 - raises
-        hall.start(port=port, own_certificate=True)
-        process.wait("trust", lambda: trusts(hall, general) and trusts(hall, validating), 20)
+        installation.start(port=port, own_certificate=True)
+        process.wait("trust", lambda: trusts(installation, general) and trusts(installation, validating), 20)
 
         admin.apply(sandbox, registrations[sandbox], "render", force=True).object  # noqa: B018 - raises
-        process.wait("trust of the one that came later", lambda: trusts(hall, sandbox), 20)
+        process.wait("trust of the one that came later", lambda: trusts(installation, sandbox), 20)
         admin.apply(sandbox, registrations[sandbox], "render", force=True).object  # noqa: B018 - raises
-        assert trusts(hall, sandbox)  # applying again leaves the bundle alone
+        assert trusts(installation, sandbox)  # applying again leaves the bundle alone
 
-        label(hall, namespace, sandboxed="true")
+        label(installation, namespace, sandboxed="true")
 
         def classed() -> bool:
-            answer = create(hall, namespace, pod())
+            answer = create(installation, namespace, pod())
             return answer.status == 201 and "runtimeClassName" in answer.object["spec"]
 
         process.wait("a class, under Fail", classed, 20)
-        done, refused = used(control_plane, hall)
+        done, refused = used(control_plane, installation)
         assert refused == set()
-        assert hall.issued is not None
+        assert installation.issued is not None
         of_issuer = {
             (event["objectRef"]["resource"], event["verb"])
-            for event in control_plane.audit.events(user=hall.issued.user)
+            for event in control_plane.audit.events(user=installation.issued.user)
         }
         for resource in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
             assert not {verb for what, verb in done if what == resource}
@@ -83,5 +83,5 @@ def test_every_registration_trusts_our_own_certificate_also_one_that_comes_later
     finally:
         for path in registrations:
             admin.delete(path)
-        hall.close()
-        sandboxed.remove(control_plane)
+        installation.close()
+        sandbox_installation.remove(control_plane)

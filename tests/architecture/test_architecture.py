@@ -90,9 +90,9 @@ def test_every_package_is_in_the_layers_contract() -> None:
     layers = next(one for one in contracts if one["name"] == "layers of packages")["layers"]
     listed = {part.strip().removeprefix("vestibule.") for layer in layers for part in layer.split("|")}
     entries = (path for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists())
-    there = {path.stem for path in entries}
+    existing = {path.stem for path in entries}
 
-    assert there - {"__init__", "__main__"} == listed
+    assert existing - {"__init__", "__main__"} == listed
 
 
 def test_modules_have_no_vague_names() -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from tests.aro import asokinds
 from tests.aro.asokinds import AsoKind
-from tests.rig import farewell
+from tests.rig import closed_sockets
 from vestibule.api.gvk import Kind
 from vestibule.kube import api_requests, kubeconfig, lister
 from vestibule.kube.client import ApiResponse, Client
@@ -151,7 +151,7 @@ class AsoDouble:
         self._client = Client(kubeconfig.load([self._path]))
         tasks: list[asyncio.Task[Any]] = []
         for kind in asokinds.KINDS:
-            follower = Informer(self._client, self._kinds[kind.kind], self._tell, optional=True)
+            follower = Informer(self._client, self._kinds[kind.kind], self._report, optional=True)
             self._followers[kind.kind] = follower
             tasks.append(asyncio.create_task(follower.run()))
         tasks += [asyncio.create_task(self._work()) for _ in range(_WORKERS)]
@@ -163,9 +163,9 @@ class AsoDouble:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._client.close()
-        await farewell.closed()
+        await closed_sockets.closed()
 
-    def _tell(self, change: str, kind: Kind, obj: Json) -> None:
+    def _report(self, change: str, kind: Kind, obj: Json) -> None:
         meta = obj["metadata"]
         if meta.get("deletionTimestamp"):
             # the first event that shows it carries the version of the request itself
@@ -212,8 +212,8 @@ class AsoDouble:
             return  # the watch brings it back
         if what in self._orders or f"{meta['namespace']}/{what}" in self._orders:
             failure = self._orders.get(what) or self._orders.get(f"{meta['namespace']}/{what}")
-            told = failure or Failure("Reconciling", "being reconciled", "Info")
-            await self._status(kind, obj, told)
+            reported = failure or Failure("Reconciling", "being reconciled", "Info")
+            await self._status(kind, obj, reported)
             return
         if "owner" in obj["spec"] and owner is None and "armId" not in obj["spec"]["owner"]:
             self._waiting.add((kind.kind, meta["namespace"], meta["name"]))
@@ -270,30 +270,30 @@ class AsoDouble:
     async def _credential(self, obj: Json) -> None:
         """The kubeconfig, before the cluster is ready; anew for every look that is asked for."""
         meta = obj["metadata"]
-        wanted = (obj["spec"].get("operatorSpec") or {}).get("secrets", {}).get("adminCredentials")
-        if not wanted:
+        expected = (obj["spec"].get("operatorSpec") or {}).get("secrets", {}).get("adminCredentials")
+        if not expected:
             return
-        asked = self._asked(obj)
-        known = _ready(obj) and (obj.get("status") or {}).get("seen") == asked
-        if known or self._given.get(meta["uid"]) == asked:  # our own status may not be back yet
+        requested = self._asked(obj)
+        known = _ready(obj) and (obj.get("status") or {}).get("seen") == requested
+        if known or self._given.get(meta["uid"]) == requested:  # our own status may not be back yet
             return
-        self._given[meta["uid"]] = asked
+        self._given[meta["uid"]] = requested
         content = self._credentials(meta["namespace"], meta["name"])
         reference = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": meta["name"]}
         secret = {
             "apiVersion": "v1",
             "kind": "Secret",
             "metadata": {
-                "name": wanted["name"],
+                "name": expected["name"],
                 "namespace": meta["namespace"],
                 "ownerReferences": [{**reference, "uid": meta["uid"]}],
             },
             "type": "Opaque",
-            "data": {wanted["key"]: base64.b64encode(content).decode()},
+            "data": {expected["key"]: base64.b64encode(content).decode()},
         }
-        there = await lister.one(self._client, _SECRET, meta["namespace"], wanted["name"])
-        owners = (there or {}).get("metadata", {}).get("ownerReferences") or ()
-        if there is not None and not any(one["uid"] == meta["uid"] for one in owners):
+        existing = await lister.one(self._client, _SECRET, meta["namespace"], expected["name"])
+        owners = (existing or {}).get("metadata", {}).get("ownerReferences") or ()
+        if existing is not None and not any(one["uid"] == meta["uid"] for one in owners):
             return  # as the real one does: what it did not create it does not overwrite
         call = api_requests.apply(_SECRET, secret, field_manager="aso", force=True)
         answer = await self._client.send(call)
@@ -329,13 +329,13 @@ class AsoDouble:
         }
         if failure is not None:
             condition |= {"message": failure.message, "severity": failure.severity}
-        wanted: Json = {"conditions": [condition]}
+        expected: Json = {"conditions": [condition]}
         if failure is None:
-            wanted |= _facts(kind, obj)
-            wanted |= {"seen": self._asked(obj)} if kind is asokinds.HCP else {}
-        if all(before.get(key) == value for key, value in wanted.items()):
+            expected |= _facts(kind, obj)
+            expected |= {"seen": self._asked(obj)} if kind is asokinds.HCP else {}
+        if all(before.get(key) == value for key, value in expected.items()):
             return
-        await self._send(kind, obj, {"status": wanted}, "status")
+        await self._send(kind, obj, {"status": expected}, "status")
 
     async def _send(self, kind: AsoKind, obj: Json, patch: Json, sub: str = "") -> ApiResponse:
         meta = obj["metadata"]

@@ -66,13 +66,13 @@ class AsoKind(NamedTuple):
 
 
 def _open(*required: str, **properties: Json) -> Json:
-    made: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    created: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     if required:
-        made["required"] = list(required)
-        made["properties"] = {name: _any() for name in required}
+        created["required"] = list(required)
+        created["properties"] = {name: _any() for name in required}
     if properties:
-        made["properties"] = {**made.get("properties", {}), **properties}
-    return made
+        created["properties"] = {**created.get("properties", {}), **properties}
+    return created
 
 
 def _any() -> Json:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.running import Running
+from tests.apiserver.child_process import Running
 from tests.aro import manifests
-from tests.aro.stand import Cluster, Stand
+from tests.aro.environment import Cluster, Environment
 from tests.azure.simulator import Simulated
 from tests.rig import process
 from tests.rig.client import at
@@ -27,8 +27,8 @@ KEY = "etcd-data-kms-encryption-key"
 class Azure:
     """The simulated cloud."""
 
-    def __init__(self, simulated: Simulated, stand: Stand) -> None:
-        self.simulated, self._stand = simulated, stand
+    def __init__(self, simulated: Simulated, environment: Environment) -> None:
+        self.simulated, self._stand = simulated, environment
 
     @property
     def azure_state(self) -> Any:
@@ -80,8 +80,8 @@ class Operators:
     resync = 2.0
     """Seconds: short, so that whoever writes when nothing happens is found out."""
 
-    def __init__(self, stand: Stand, azure: Azure, folder: Path) -> None:
-        self._stand, self._azure, self._folder = stand, azure, folder
+    def __init__(self, environment: Environment, azure: Azure, folder: Path) -> None:
+        self._stand, self._azure, self._folder = environment, azure, folder
         self.running: Running | None = None
         self._count = 0
 
@@ -90,14 +90,19 @@ class Operators:
         if self.running is not None and self.running.process.poll() is None:
             return self.running
         self._count += 1
-        port, door = process.free_port(), process.free_port()
+        port, webhook_port = process.free_port(), process.free_port()
         with pytest.MonkeyPatch.context() as patch:
             self._azure.simulated.environ(patch)
             self.running = Running(
                 self._folder / str(self._count),
                 *("operator", "--kubeconfig", str(self._stand.kubeconfig), "--namespace", "default"),
                 *("--aro", "--allow-loopback", "--azure-cloud", str(self._azure.simulated.running.cloud)),
-                *("--aro-webhook", f"https://127.0.0.1:{door}", "--aro-webhook-addr", f"127.0.0.1:{door}"),
+                *(
+                    "--aro-webhook",
+                    f"https://127.0.0.1:{webhook_port}",
+                    "--aro-webhook-addr",
+                    f"127.0.0.1:{webhook_port}",
+                ),
                 *("--no-leader-elect", "--no-issuers", "--only", "nobody"),
                 *("--resync", str(self.resync), "--metrics-addr", f"127.0.0.1:{port}"),
             )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.aro import asokinds
-from tests.aro.stand import Stand, poll
+from tests.aro.environment import Environment, poll
 from tests.rig.client import Client, at
 from vestibule.manifests import aro_crds
 
@@ -24,7 +24,7 @@ OURS = {
 }
 
 
-def tenant(stand: Stand, namespace: str, *embedded: asokinds.AsoKind) -> Client:
+def tenant(environment: Environment, namespace: str, *embedded: asokinds.AsoKind) -> Client:
     """A user with ``edit`` in one namespace, who may do everything there with the Cluster API and ARO kinds,
     and with these kinds of Azure Service Operator."""
     name = f"tenant-{secrets.token_hex(4)}"
@@ -32,8 +32,8 @@ def tenant(stand: Stand, namespace: str, *embedded: asokinds.AsoKind) -> Client:
     rules += [{"apiGroups": [one.group], "resources": [one.plural], "verbs": ["*"]} for one in embedded]
     meta = {"name": name, "namespace": namespace}
     role = {"apiVersion": RBAC, "kind": "Role", "metadata": meta, "rules": rules}
-    made = stand.admin.create(at("roles", namespace, api=RBAC), role)
-    assert made.status == 201, made.body
+    created = environment.admin.create(at("roles", namespace, api=RBAC), role)
+    assert created.status == 201, created.body
     for kind, bound in (("Role", name), ("ClusterRole", "edit")):
         binding = {
             "apiVersion": RBAC,
@@ -42,9 +42,9 @@ def tenant(stand: Stand, namespace: str, *embedded: asokinds.AsoKind) -> Client:
             "roleRef": {"apiGroup": RBAC.split("/", maxsplit=1)[0], "kind": kind, "name": bound},
             "subjects": [{"kind": "User", "name": name, "apiGroup": RBAC.split("/", maxsplit=1)[0]}],
         }
-        made = stand.admin.create(at("rolebindings", namespace, api=RBAC), binding)
-        assert made.status == 201, made.body
-    client = stand.plane.client(name)
+        created = environment.admin.create(at("rolebindings", namespace, api=RBAC), binding)
+        assert created.status == 201, created.body
+    client = environment.plane.client(name)
     poll(
         "the rights to count",
         lambda: (
@@ -56,25 +56,25 @@ def tenant(stand: Stand, namespace: str, *embedded: asokinds.AsoKind) -> Client:
 
 
 @contextlib.contextmanager
-def unchecked(stand: Stand) -> Iterator[None]:
+def unchecked(environment: Environment) -> Iterator[None]:
     """The definitions as they were before they had rules about embedded resources."""
     plain = copy.deepcopy(aro_crds.definitions())
     for one in plain:
         listed = resources(one)
         listed.pop("maxItems")
         listed["items"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    _replace(stand, plain)
+    _replace(environment, plain)
     try:
-        _until(stand, 201)
+        _until(environment, 201)
         yield
     finally:
-        restored(stand)
+        restored(environment)
 
 
-def restored(stand: Stand) -> None:
+def restored(environment: Environment) -> None:
     """The definitions as they are shipped."""
-    _replace(stand, aro_crds.definitions())
-    _until(stand, 422)
+    _replace(environment, aro_crds.definitions())
+    _until(environment, 422)
 
 
 def resources(definition: Json) -> Json:
@@ -84,13 +84,13 @@ def resources(definition: Json) -> Json:
     return found
 
 
-def _replace(stand: Stand, definitions: list[Json]) -> None:
+def _replace(environment: Environment, definitions: list[Json]) -> None:
     for one in definitions:
         path = at("customresourcedefinitions", name=one["metadata"]["name"], api=CRD)
-        stand.admin.apply(path, one, "rig", force=True).object  # noqa: B018 - raises
+        environment.admin.apply(path, one, "rig", force=True).object  # noqa: B018 - raises
 
 
-def _until(stand: Stand, status: int) -> None:
+def _until(environment: Environment, status: int) -> None:
     """Until the definitions count, for all three kinds."""
 
     def tried(kind: str, plural: str, api: str) -> bool:
@@ -100,7 +100,7 @@ def _until(stand: Stand, status: int) -> None:
             "metadata": {"name": "probe", "namespace": "default"},
             "spec": {"resources": [{"apiVersion": "v1", "kind": "Secret"}]},
         }
-        return stand.admin.create(at(plural, "default", api=api), obj, dryRun="All").status == status
+        return environment.admin.create(at(plural, "default", api=api), obj, dryRun="All").status == status
 
     for kind, plural, group in (
         ("AROCluster", "aroclusters", "infrastructure"),

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.aro import manifests
+from tests.aro.environment import Cluster, Environment, poll
 from tests.aro.operators import REGISTRATION, Azure, Operators
-from tests.aro.stand import Cluster, Stand, poll
 from tests.rig.client import Answer
 
 pytestmark = pytest.mark.xdist_group("aro")
@@ -35,15 +35,17 @@ def written(cluster: Cluster, kind: str) -> Json:
     return copy.deepcopy(next(one for one in objects if one["kind"] == kind))
 
 
-def test_a_good_cluster_passes(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand, auth=True)
+def test_a_good_cluster_passes(environment: Environment, operator: Operators) -> None:
+    cluster = Cluster(environment, auth=True)
     for kind in ("AROCluster", "AROControlPlane", "AROMachinePool"):
         answer = tried(cluster, written(cluster, kind))
         assert answer.status == 201, answer.body
 
 
-def test_all_problems_are_told_at_once_with_their_fields(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand)
+def test_all_problems_are_reported_at_once_with_their_fields(
+    environment: Environment, operator: Operators
+) -> None:
+    cluster = Cluster(environment)
     obj = written(cluster, "AROControlPlane")
     hcp = obj["spec"]["resources"][0]
     hcp["spec"]["properties"]["etcd"]["dataEncryption"]["customerManaged"]["kms"]["activeKey"].pop("version")
@@ -61,8 +63,10 @@ def test_all_problems_are_told_at_once_with_their_fields(stand: Stand, operator:
     assert f'AROControlPlane.controlplane.cluster.x-k8s.io "{cluster.name}-cp" is invalid' in answer.message
 
 
-def test_an_identity_of_others_is_refused(stand: Stand, azure: Azure, operator: Operators) -> None:
-    cluster = Cluster(stand, identity="id1")
+def test_an_identity_of_others_is_refused(
+    environment: Environment, azure: Azure, operator: Operators
+) -> None:
+    cluster = Cluster(environment, identity="id1")
     azure.prepare(cluster, allowedNamespaces={"list": ["elsewhere"]})
     answer = tried(cluster, written(cluster, "AROControlPlane"))
 
@@ -70,8 +74,8 @@ def test_an_identity_of_others_is_refused(stand: Stand, azure: Azure, operator: 
     assert any("identityRef" in field for field, _ in causes(answer))
 
 
-def test_the_last_pool_stays_until_the_cluster_goes(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand).create()
+def test_the_last_pool_stays_until_the_cluster_goes(environment: Environment, operator: Operators) -> None:
+    cluster = Cluster(environment).create()
     cluster.available()
     answer = cluster.admin.delete(cluster.path("AROMachinePool"))
     assert (answer.status, answer.json["reason"]) == (403, "Forbidden")
@@ -79,30 +83,34 @@ def test_the_last_pool_stays_until_the_cluster_goes(stand: Stand, operator: Oper
     cluster.gone()
 
 
-def test_a_registration_that_was_taken_away_comes_back(stand: Stand, operator: Operators) -> None:
-    before = stand.admin.get(REGISTRATION).object
+def test_a_webhook_configuration_that_was_taken_away_comes_back(
+    environment: Environment, operator: Operators
+) -> None:
+    before = environment.admin.get(REGISTRATION).object
     hook = before["webhooks"][0]
     assert (hook["failurePolicy"], hook["sideEffects"]) == ("Fail", "None")
-    stand.admin.delete(REGISTRATION)
-    poll("the registration to be there", lambda: stand.admin.get(REGISTRATION).status == 200)
-    after = stand.admin.get(REGISTRATION).object
+    environment.admin.delete(REGISTRATION)
+    poll("the registration to be there", lambda: environment.admin.get(REGISTRATION).status == 200)
+    after = environment.admin.get(REGISTRATION).object
 
     assert after["webhooks"] == before["webhooks"]
 
 
-def test_what_was_there_before_can_be_changed_in_all_else(stand: Stand, no_operator: Operators) -> None:
+def test_what_was_there_before_can_be_changed_in_all_else(
+    environment: Environment, no_operator: Operators
+) -> None:
     """Nobody could heal it otherwise, nor let it go."""
-    cluster = Cluster(stand)
+    cluster = Cluster(environment)
     obj = written(cluster, "AROControlPlane")
     hcp = obj["spec"]["resources"][0]
     hcp["spec"]["properties"]["etcd"]["dataEncryption"]["customerManaged"]["kms"]["activeKey"].pop("version")
-    stand.make([obj])
+    environment.make([obj])
     no_operator.ensure()
     path = cluster.path("AROControlPlane")
-    labelled = stand.admin.patch(path, {"metadata": {"labels": {"a": "b"}}})
-    changed = stand.admin.patch(path, {"spec": {"subscriptionID": "s"}})
+    labelled = environment.admin.patch(path, {"metadata": {"labels": {"a": "b"}}})
+    changed = environment.admin.patch(path, {"spec": {"subscriptionID": "s"}})
 
     assert labelled.status == 200, labelled.body
     assert changed.status == 422, changed.body
-    assert stand.admin.delete(path).status == 200
-    stand.admin.wait_gone(path)
+    assert environment.admin.delete(path).status == 200
+    environment.admin.wait_gone(path)

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.aro import asokinds, manifests
+from tests.aro.environment import Cluster, Environment, Operator, owned, poll, said
 from tests.aro.manifests import Wish
 from tests.aro.operators import Operators
-from tests.aro.stand import Cluster, Operator, Stand, owned, poll, said
 from vestibule import errors
 from vestibule.aro import names
 from vestibule.kube import kubeconfig
@@ -59,9 +59,9 @@ class Owned(Cluster):
     def remove(self) -> None:
         """All at once: order is ours to keep. Nobody checks deletions here, so it is said that they are
         wanted, whether the Cluster is there or not."""
-        wanted = {"metadata": {"annotations": {names.DELETE_WITHOUT_CLUSTER: "true"}}}
+        expected = {"metadata": {"annotations": {names.DELETE_WITHOUT_CLUSTER: "true"}}}
         for kind in names.FINALIZERS:
-            self.patch(kind, wanted)
+            self.patch(kind, expected)
         for kind in ("Cluster", "MachinePool", "AROMachinePool", "AROControlPlane", "AROCluster"):
             self.admin.delete(self.path(kind))
 
@@ -92,7 +92,8 @@ class Owned(Cluster):
             found[kind] = {
                 "spec": one["spec"],
                 "conditions": [
-                    (told["type"], told["status"], told["reason"]) for told in one["status"]["conditions"]
+                    (reported["type"], reported["status"], reported["reason"])
+                    for reported in one["status"]["conditions"]
                 ],
                 "resources": one["status"]["resources"],
                 "annotations": sorted(one["metadata"]["annotations"].items()),
@@ -137,9 +138,9 @@ class Fragile(Client):
 class Crashing:
     """Operators, one after the other."""
 
-    def __init__(self, stand: Stand) -> None:
-        self._stand = stand
-        self._access = kubeconfig.load([stand.kubeconfig])
+    def __init__(self, environment: Environment) -> None:
+        self._stand = environment
+        self._access = kubeconfig.load([environment.kubeconfig])
 
     def until(
         self,
@@ -173,11 +174,11 @@ class Crashing:
 
 
 @pytest.fixture(scope="module")
-def crashing(stand: Stand, operators: Operators) -> Iterator[Crashing]:
+def crashing(environment: Environment, operators: Operators) -> Iterator[Crashing]:
     operators.stop()
-    stand.manager.stop()
-    yield Crashing(stand)
-    stand.manager.start()
+    environment.manager.stop()
+    yield Crashing(environment)
+    environment.manager.start()
 
 
 class Way(NamedTuple):
@@ -189,8 +190,8 @@ class Way(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def wanted(stand: Stand, crashing: Crashing) -> Way:
-    cluster = Owned(stand)
+def wanted(environment: Environment, crashing: Crashing) -> Way:
+    cluster = Owned(environment)
     cluster.again()
     rising = crashing.until(cluster.up).written
     found = cluster.state()
@@ -201,9 +202,9 @@ def wanted(stand: Stand, crashing: Crashing) -> Way:
 
 @pytest.mark.slow
 def test_a_crash_with_every_write_comes_to_the_same_state(
-    stand: Stand, crashing: Crashing, wanted: Way
+    environment: Environment, crashing: Crashing, wanted: Way
 ) -> None:
-    cluster = Owned(stand)
+    cluster = Owned(environment)
     cluster.again()
     rose = crashing.mortally(cluster.up)
     assert len(rose) > 20
@@ -213,7 +214,7 @@ def test_a_crash_with_every_write_comes_to_the_same_state(
     assert len(fell) > 10
     left = [(wanted.rising - cluster.plain(rose), True), (wanted.falling - cluster.plain(fell), False)]
     for what, rising in [(what, rising) for missed, rising in left for what in sorted(missed)]:
-        cluster = Owned(stand)
+        cluster = Owned(environment)
         cluster.again()
 
         def ends(written: str, cluster: Owned = cluster, what: str = what) -> bool:
@@ -237,11 +238,11 @@ def test_a_crash_with_every_write_comes_to_the_same_state(
     ("upon", "last"), [("", 1), (f"/{asokinds.HCP.plural}/", 5), (f"/{asokinds.EXTERNAL_AUTH.plural}/", 10)]
 )
 def test_a_single_crash_comes_to_the_same_state(
-    stand: Stand, crashing: Crashing, wanted: Way, upon: str, last: int
+    environment: Environment, crashing: Crashing, wanted: Way, upon: str, last: int
 ) -> None:
     """Early, in the middle and late: with the first write to such an object, and with the last-th one on the
     way down."""
-    cluster = Owned(stand)
+    cluster = Owned(environment)
     cluster.again()
     assert crashing.until(cluster.up, ends=lambda what: upon in what).dead.is_set()
     crashing.until(cluster.up)
@@ -253,8 +254,8 @@ def test_a_single_crash_comes_to_the_same_state(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["409", "429", "503", "lost answer"])
-def test_every_write_may_fail_once(stand: Stand, crashing: Crashing, fault: str) -> None:
-    cluster = Owned(stand)
+def test_every_write_may_fail_once(environment: Environment, crashing: Crashing, fault: str) -> None:
+    cluster = Owned(environment)
     cluster.again()
     assert len(crashing.until(cluster.up, fault=fault).struck) > 10
     cluster.remove()

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.aro import asokinds
-from tests.aro.chronicle import Chronicle, condition
+from tests.aro.environment import LABEL, Cluster, Environment, poll, said
 from tests.aro.manifests import KEY_VERSION
 from tests.aro.operators import Azure, Operators
-from tests.aro.stand import LABEL, Cluster, Stand, poll, said
+from tests.aro.watch_history import WatchHistory, condition
 from tests.rig.client import at
 
 pytestmark = pytest.mark.xdist_group("aro")
@@ -46,8 +46,8 @@ def seen(cluster: Cluster) -> bool:
     return bool(found["ready"] and found.get("observedGeneration") == generation)
 
 
-def made(stand: Stand, azure: Azure, identity: str, **wish: Any) -> Cluster:
-    cluster = Cluster(stand, identity=identity, **wish)
+def made(environment: Environment, azure: Azure, identity: str, **wish: Any) -> Cluster:
+    cluster = Cluster(environment, identity=identity, **wish)
     if identity:
         azure.prepare(cluster)
     return cluster
@@ -56,10 +56,10 @@ def made(stand: Stand, azure: Azure, identity: str, **wish: Any) -> Cluster:
 @pytest.mark.slow
 @pytest.mark.parametrize("identity", MODES.values(), ids=MODES)
 def test_the_ten_steps_happen_in_order(
-    stand: Stand, azure: Azure, operator: Operators, identity: str
+    environment: Environment, azure: Azure, operator: Operators, identity: str
 ) -> None:
-    cluster = made(stand, azure, identity)
-    chronicle = Chronicle(cluster)
+    cluster = made(environment, azure, identity)
+    chronicle = WatchHistory(cluster)
     cluster.create()
     cluster.available()
     cluster.until("Cluster", "RemoteConnectionProbe")
@@ -99,8 +99,8 @@ def test_the_ten_steps_happen_in_order(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("identity", MODES.values(), ids=MODES)
-def test_a_whole_life(stand: Stand, azure: Azure, operator: Operators, identity: str) -> None:
-    cluster = made(stand, azure, identity, auth=True)
+def test_a_whole_life(environment: Environment, azure: Azure, operator: Operators, identity: str) -> None:
+    cluster = made(environment, azure, identity, auth=True)
     began = time.monotonic()
     cluster.create()
     cluster.until("AROControlPlane", "Available")
@@ -111,12 +111,12 @@ def test_a_whole_life(stand: Stand, azure: Azure, operator: Operators, identity:
     assert took < 15, f"took {took:.1f} s"
 
     # as Cluster API wants it
-    whole = cluster.wait("Cluster", lambda obj: obj["status"].get("phase") == "Provisioned")
-    assert whole["spec"]["controlPlaneEndpoint"] == {"host": f"api.{cluster.name}.example.com", "port": 6443}
+    full = cluster.wait("Cluster", lambda obj: obj["status"].get("phase") == "Provisioned")
+    assert full["spec"]["controlPlaneEndpoint"] == {"host": f"api.{cluster.name}.example.com", "port": 6443}
     cluster.until("Cluster", "Available")
     cluster.until("AROControlPlane", "ExternalAuthReady")
-    wanted = (("InfrastructureReady", "True"), ("ControlPlaneAvailable", "True"))
-    assert [(kind, said(cluster.get("Cluster"), kind)["status"]) for kind, _ in wanted] == list(wanted)
+    expected = (("InfrastructureReady", "True"), ("ControlPlaneAvailable", "True"))
+    assert [(kind, said(cluster.get("Cluster"), kind)["status"]) for kind, _ in expected] == list(expected)
     encryption = said(cluster.get("AROControlPlane"), "EncryptionKeyReady")
     if identity:
         assert (encryption["status"], encryption["reason"]) == ("True", "KeyReady")
@@ -131,7 +131,7 @@ def test_a_whole_life(stand: Stand, azure: Azure, operator: Operators, identity:
     cluster.patch("MachinePool", {"spec": {"replicas": 3}})
     pool = cluster.wait("AROMachinePool", lambda obj: len(obj["spec"].get("providerIDList") or ()) == 3)
     cluster.wait("MachinePool", lambda obj: len(obj["spec"].get("providerIDList") or ()) == 3)
-    listed = stand.guest.admin.list(nodes, labelSelector=f"{LABEL}={cluster.name[:10]}-x-np")
+    listed = environment.guest.admin.list(nodes, labelSelector=f"{LABEL}={cluster.name[:10]}-x-np")
     assert pool["spec"]["providerIDList"] == sorted(one["spec"]["providerID"] for one in listed)
     assert cluster.wait("AROMachinePool", lambda obj: obj["status"].get("replicas") == 3)
 
@@ -167,7 +167,7 @@ def test_a_whole_life(stand: Stand, azure: Azure, operator: Operators, identity:
 
     # pause and resume
     before = cluster.embedded()
-    pausing = Chronicle(cluster)
+    pausing = WatchHistory(cluster)
     cluster.patch("Cluster", {"spec": {"paused": True}})
     for kind in ("AROCluster", "AROControlPlane", "AROMachinePool"):
         paused = cluster.until(kind, "Paused")
@@ -201,10 +201,10 @@ def test_a_whole_life(stand: Stand, azure: Azure, operator: Operators, identity:
     assert sorted(gone) == sorted(before)
     place = {one.partition("/")[0]: number for number, one in enumerate(gone)}
     assert place["HcpOpenShiftCluster"] < min(place["VirtualNetworksSubnet"], place["ResourceGroup"])
-    asked = {one.partition("/")[0]: number for number, one in enumerate(cluster.asked_to_go())}
-    assert asked["HcpOpenShiftClustersExternalAuth"] < asked["HcpOpenShiftCluster"]
-    assert asked["HcpOpenShiftCluster"] < asked["VirtualNetworksSubnet"] < asked["VirtualNetwork"]
-    assert asked["VirtualNetwork"] < asked["ResourceGroup"]
+    requested = {one.partition("/")[0]: number for number, one in enumerate(cluster.deletion_requested())}
+    assert requested["HcpOpenShiftClustersExternalAuth"] < requested["HcpOpenShiftCluster"]
+    assert requested["HcpOpenShiftCluster"] < requested["VirtualNetworksSubnet"] < requested["VirtualNetwork"]
+    assert requested["VirtualNetwork"] < requested["ResourceGroup"]
     failures = [
         line
         for line in operator.log().splitlines()

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.operated import operated
+from tests.apiserver.operator_installation import operator_installed
 from tests.aro import asokinds, manifests, tenants
+from tests.aro.environment import Cluster, Environment, Operator, poll, said
 from tests.aro.operators import Azure, Operators
-from tests.aro.stand import Cluster, Operator, Stand, poll, said
 from tests.aro.test_admission import causes, written
 from tests.rig.client import at
 from vestibule.api.aso import SHIPPED
@@ -26,13 +26,13 @@ Json = dict[str, Any]
 KINDS = ("AROCluster", "AROControlPlane", "AROMachinePool")
 
 
-def bindings(stand: Stand, name: str) -> list[int]:
+def bindings(environment: Environment, name: str) -> list[int]:
     """Whether the objects of an attack are there."""
     admission = "admissionregistration.k8s.io/v1"
     return [
-        stand.admin.get(at("clusterrolebindings", name=name, api=tenants.RBAC)).status,
-        stand.admin.get(at("mutatingwebhookconfigurations", name=name, api=admission)).status,
-        stand.admin.get(at("rolebindings", "kube-system", name, api=tenants.RBAC)).status,
+        environment.admin.get(at("clusterrolebindings", name=name, api=tenants.RBAC)).status,
+        environment.admin.get(at("mutatingwebhookconfigurations", name=name, api=admission)).status,
+        environment.admin.get(at("rolebindings", "kube-system", name, api=tenants.RBAC)).status,
     ]
 
 
@@ -44,11 +44,11 @@ def warned(cluster: Cluster) -> set[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_definition_refuses_kinds_outside_the_list(
-    stand: Stand, no_operator: Operators, kind: str
+    environment: Environment, no_operator: Operators, kind: str
 ) -> None:
     """Nothing of ours runs: this is the API server alone."""
-    cluster = Cluster(stand)
-    user = tenants.tenant(stand, cluster.namespace, *asokinds.KINDS)
+    cluster = Cluster(environment)
+    user = tenants.tenant(environment, cluster.namespace, *asokinds.KINDS)
     path = manifests.path(kind, cluster.namespace)
     good = written(cluster, kind)
     assert user.create(path, good, dryRun="All").status == 201
@@ -71,23 +71,23 @@ def test_the_definition_refuses_kinds_outside_the_list(
     assert user.create(path, many, dryRun="All").status == 422
 
 
-def test_nobody_embeds_what_they_may_not_create(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand)
-    poor = tenants.tenant(stand, cluster.namespace)
-    rich = tenants.tenant(stand, cluster.namespace, *asokinds.KINDS)
+def test_nobody_embeds_what_they_may_not_create(environment: Environment, operator: Operators) -> None:
+    cluster = Cluster(environment)
+    poor = tenants.tenant(environment, cluster.namespace)
+    rich = tenants.tenant(environment, cluster.namespace, *asokinds.KINDS)
     path = manifests.path("AROCluster", cluster.namespace)
-    wanted = written(cluster, "AROCluster")
-    refused = poor.create(path, wanted, dryRun="All")
+    expected = written(cluster, "AROCluster")
+    refused = poor.create(path, expected, dryRun="All")
 
     assert (refused.status, refused.json["reason"]) == (422, "Invalid")
     assert [field for field, reason in causes(refused) if reason == "FieldValueForbidden"] == [
         f"spec.resources[{index}]" for index in range(6)
     ]
     assert "may not create roleassignments.authorization.azure.com" in refused.message
-    assert rich.create(path, wanted).status == 201
+    assert rich.create(path, expected).status == 201
     # what stands there already is not asked about again; what is changed or new is
     path = manifests.path("AROCluster", cluster.namespace, f"{cluster.name}-infra")
-    resources = wanted["spec"]["resources"]
+    resources = expected["spec"]["resources"]
     assert poor.patch(path, {"spec": {"resources": resources[1:]}}).status == 200
     changed = [{**one, "spec": {**one["spec"], "tags": {"a": "b"}}} for one in resources[1:2]]
     answer = poor.patch(path, {"spec": {"resources": [*changed, *resources[2:]]}})
@@ -96,9 +96,11 @@ def test_nobody_embeds_what_they_may_not_create(stand: Stand, operator: Operator
     assert causes(answer) == [("spec.resources[0]", "FieldValueForbidden")]
 
 
-def test_who_takes_over_an_object_may_change_and_delete_it(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand)
-    user = tenants.tenant(stand, cluster.namespace)
+def test_who_takes_over_an_object_may_change_and_delete_it(
+    environment: Environment, operator: Operators
+) -> None:
+    cluster = Cluster(environment)
+    user = tenants.tenant(environment, cluster.namespace)
     creating = {
         "apiGroups": [asokinds.GROUP.group],
         "resources": [asokinds.GROUP.plural],
@@ -106,12 +108,12 @@ def test_who_takes_over_an_object_may_change_and_delete_it(stand: Stand, operato
     }
     role = next(
         one["metadata"]["name"]
-        for one in stand.admin.list(at("roles", cluster.namespace, api=tenants.RBAC))
+        for one in environment.admin.list(at("roles", cluster.namespace, api=tenants.RBAC))
         if one["metadata"]["name"].startswith("tenant-")
     )
     path = at("roles", cluster.namespace, role, api=tenants.RBAC)
-    rules = stand.admin.get(path).object["rules"]
-    stand.admin.patch(path, {"rules": [*rules, creating]})
+    rules = environment.admin.get(path).object["rules"]
+    environment.admin.patch(path, {"rules": [*rules, creating]})
     obj = written(cluster, "AROCluster")
     obj["spec"]["resources"] = [one for one in obj["spec"]["resources"] if one["kind"] == "ResourceGroup"]
     where = manifests.path("AROCluster", cluster.namespace)
@@ -139,25 +141,25 @@ def test_who_takes_over_an_object_may_change_and_delete_it(stand: Stand, operato
     ids=["another namespace", "a path", "owners", "finalizers", "a record of ours"],
 )
 def test_metadata_that_reaches_elsewhere_is_refused(
-    stand: Stand, operator: Operators, change: Json, field: str
+    environment: Environment, operator: Operators, change: Json, field: str
 ) -> None:
-    cluster = Cluster(stand)
+    cluster = Cluster(environment)
     obj = written(cluster, "AROCluster")
     obj["spec"]["resources"][0]["metadata"] |= change
-    answer = stand.admin.create(manifests.path("AROCluster", cluster.namespace), obj, dryRun="All")
+    answer = environment.admin.create(manifests.path("AROCluster", cluster.namespace), obj, dryRun="All")
 
     assert answer.status == 422
     assert [found for found, _ in causes(answer)] == [f"spec.resources[0].metadata.{field}"]
 
 
 def test_what_was_stored_before_is_not_applied_and_keeps_nothing_from_working(
-    stand: Stand, no_operator: Operators
+    environment: Environment, no_operator: Operators
 ) -> None:
     """Entries of an attack, and some that cannot be read, beside those of a cluster: the cluster comes up
     once they are gone, nothing of the attack ever does, and the object can be deleted as it is."""
-    cluster, name = Cluster(stand), f"attack-{Cluster(stand).name}"
-    with tenants.unchecked(stand):
-        user = tenants.tenant(stand, cluster.namespace)
+    cluster, name = Cluster(environment), f"attack-{Cluster(environment).name}"
+    with tenants.unchecked(environment):
+        user = tenants.tenant(environment, cluster.namespace)
         objects = manifests.cluster(cluster.wish, cluster.namespace)
         infrastructure = next(one for one in objects if one["kind"] == "AROCluster")
         plain = list(infrastructure["spec"]["resources"])
@@ -177,41 +179,43 @@ def test_what_was_stored_before_is_not_applied_and_keeps_nothing_from_working(
             "rbac.authorization.k8s.io;Secret.v1.;nonsense"
         }
         for one in objects:
-            made = user.create(manifests.path(one["kind"], cluster.namespace), one)
-            assert made.status == 201, made.body
-    with Operator(stand, alone=True):
+            created = user.create(manifests.path(one["kind"], cluster.namespace), one)
+            assert created.status == 201, created.body
+    with Operator(environment, alone=True):
         poll("the good ones to be applied", lambda: len(cluster.embedded()) == len(plain))
-        told = cluster.wait("AROCluster", lambda obj: len(obj.get("status", {}).get("resources") or ()) == 15)
-        refused = [one for one in told["status"]["resources"] if one.get("reason") == "Refused"]
+        reported = cluster.wait(
+            "AROCluster", lambda obj: len(obj.get("status", {}).get("resources") or ()) == 15
+        )
+        refused = [one for one in reported["status"]["resources"] if one.get("reason") == "Refused"]
         assert len(refused) == 9
         assert any("ClusterRoleBinding, which may not be embedded" in one["message"] for one in refused)
-        assert said(told, "Ready")["status"] == "False"
+        assert said(reported, "Ready")["status"] == "False"
         poll("an Event", lambda: "Refused" in warned(cluster))
-        assert bindings(stand, name) == [404, 404, 404]
+        assert bindings(environment, name) == [404, 404, 404]
         secret = at("secrets", cluster.namespace, name)
-        assert stand.admin.get(secret).status == 404
+        assert environment.admin.get(secret).status == 404
         # as it is, it can be changed in all else, repaired, and deleted
         path = cluster.path("AROCluster")
         assert user.patch(path, {"metadata": {"labels": {"a": "b"}}}).status == 200
         assert user.patch(path, {"spec": {"resources": [*plain, tenants.attack(name, "u")[0]]}}).status == 422
         assert user.patch(path, {"spec": {"resources": plain}}).status == 200
         cluster.available()
-    assert bindings(stand, name) == [404, 404, 404]
-    with tenants.unchecked(stand):
+    assert bindings(environment, name) == [404, 404, 404]
+    with tenants.unchecked(environment):
         bad = [*plain, *tenants.attack(name, "u"), *strange]
         assert user.patch(path, {"spec": {"resources": bad}}).status == 200
-    with Operator(stand, alone=True):
+    with Operator(environment, alone=True):
         cluster.delete()
         cluster.gone()
         poll("nothing to be left", lambda: not cluster.embedded())
-    assert bindings(stand, name) == [404, 404, 404]
+    assert bindings(environment, name) == [404, 404, 404]
 
 
 def test_an_object_that_is_not_ours_is_neither_written_nor_adopted(
-    stand: Stand, no_operator: Operators
+    environment: Environment, no_operator: Operators
 ) -> None:
     """Not even one that a controller of our name applied for somebody else, and not at the second look."""
-    cluster = Cluster(stand)
+    cluster = Cluster(environment)
     path = manifests.path("VirtualNetwork", cluster.namespace, f"{cluster.name}-vnet")
     theirs = manifests.resource(
         asokinds.NETWORK,
@@ -219,12 +223,12 @@ def test_an_object_that_is_not_ours_is_neither_written_nor_adopted(
         {"location": "westus", "owner": {"name": "theirs"}},
         namespace=cluster.namespace,
     )
-    stand.admin.apply(path, theirs, "capz-manager", force=True).object  # noqa: B018 - raises
-    before = stand.admin.get(path).object
-    with Operator(stand, alone=True):
+    environment.admin.apply(path, theirs, "capz-manager", force=True).object  # noqa: B018 - raises
+    before = environment.admin.get(path).object
+    with Operator(environment, alone=True):
         cluster.create(pool=False)
         cluster.wait("Vault", lambda obj: said(obj, "Ready").get("status") == "True")
-        told = cluster.wait(
+        reported = cluster.wait(
             "AROCluster",
             lambda obj: any(
                 "belongs to nobody" in one.get("message", "")
@@ -232,30 +236,30 @@ def test_an_object_that_is_not_ours_is_neither_written_nor_adopted(
             ),
         )
         # a later look, which sees the status of this one
-        listed = told["spec"]["resources"]
+        listed = reported["spec"]["resources"]
         marked = [
             {**one, "spec": {**one["spec"], "tags": {"a": "b"}}} if one["kind"] == "ResourceGroup" else one
             for one in listed
         ]
         cluster.patch("AROCluster", {"spec": {"resources": marked}})
         cluster.wait("ResourceGroup", lambda obj: obj["spec"].get("tags") == {"a": "b"})
-        after = stand.admin.get(path).object
+        after = environment.admin.get(path).object
         assert after["spec"]["location"] == "westus"
         assert not any(one.get("controller") for one in after["metadata"].get("ownerReferences", ()))
-        assert said(told, "Ready")["status"] == "False"
+        assert said(reported, "Ready")["status"] == "False"
         poll("an Event", lambda: "NotApplied" in warned(cluster))
         cluster.delete()
         cluster.gone()
-    assert stand.admin.get(path).object["metadata"]["uid"] == before["metadata"]["uid"]
-    assert "deletionTimestamp" not in stand.admin.get(path).object["metadata"]
+    assert environment.admin.get(path).object["metadata"]["uid"] == before["metadata"]["uid"]
+    assert "deletionTimestamp" not in environment.admin.get(path).object["metadata"]
 
 
-def test_a_forged_status_gets_no_object_deleted(stand: Stand, no_operator: Operators) -> None:
+def test_a_forged_status_gets_no_object_deleted(environment: Environment, no_operator: Operators) -> None:
     """A tenant writes the status of an AROCluster, as if the operator had applied the object of somebody
     else, and deletes the AROCluster."""
-    cluster = Cluster(stand)
-    user = tenants.tenant(stand, cluster.namespace, *asokinds.KINDS)
-    _grant_status(stand, cluster.namespace)
+    cluster = Cluster(environment)
+    user = tenants.tenant(environment, cluster.namespace, *asokinds.KINDS)
+    _grant_status(environment, cluster.namespace)
     name = "precious"
     path = manifests.path("VirtualNetwork", cluster.namespace, name)
     theirs = manifests.resource(
@@ -265,8 +269,8 @@ def test_a_forged_status_gets_no_object_deleted(stand: Stand, no_operator: Opera
         namespace=cluster.namespace,
     )
     theirs["metadata"]["annotations"] = {"serviceoperator.azure.com/reconcile-policy": "skip"}
-    stand.admin.apply(path, theirs, "capz-manager", force=True).object  # noqa: B018 - raises
-    before = stand.admin.get(path).object
+    environment.admin.apply(path, theirs, "capz-manager", force=True).object  # noqa: B018 - raises
+    before = environment.admin.get(path).object
     resource = {
         "group": asokinds.NETWORK.group,
         "version": asokinds.NETWORK.version,
@@ -274,8 +278,8 @@ def test_a_forged_status_gets_no_object_deleted(stand: Stand, no_operator: Opera
         "name": name,
     }
     forged = {"resources": [{"resource": resource, "ready": True}]}
-    mark = stand.plane.audit.mark()
-    with Operator(stand, alone=True):
+    mark = environment.plane.audit.mark()
+    with Operator(environment, alone=True):
         cluster.create(pool=False)
         cluster.until("AROCluster", "ResourcesReady")
 
@@ -288,60 +292,64 @@ def test_a_forged_status_gets_no_object_deleted(stand: Stand, no_operator: Opera
         forge()
         cluster.delete()
         cluster.gone()
-    calls = stand.plane.audit.events(
+    calls = environment.plane.audit.events(
         mark, user="aro:operator", resource="virtualnetworks", namespace=cluster.namespace
     )
     assert [one for one in calls if one["verb"] == "delete" and one["objectRef"].get("name") == name] == []
-    after = stand.admin.get(path).object
+    after = environment.admin.get(path).object
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert "deletionTimestamp" not in after["metadata"]
     assert after["metadata"]["annotations"] == before["metadata"]["annotations"]
 
 
-def _grant_status(stand: Stand, namespace: str) -> None:
+def _grant_status(environment: Environment, namespace: str) -> None:
     """Adds the permission on the status of AROClusters to the roles of the tenants of a namespace."""
     rule = {
         "apiGroups": ["infrastructure.cluster.x-k8s.io"],
         "resources": ["aroclusters/status"],
         "verbs": ["*"],
     }
-    for one in stand.admin.list(at("roles", namespace, api=tenants.RBAC)):
+    for one in environment.admin.list(at("roles", namespace, api=tenants.RBAC)):
         if one["metadata"]["name"].startswith("tenant-"):
             path = at("roles", namespace, one["metadata"]["name"], api=tenants.RBAC)
-            assert stand.admin.patch(path, {"rules": [*one["rules"], rule]}).status == 200
+            assert environment.admin.patch(path, {"rules": [*one["rules"], rule]}).status == 200
 
 
 @pytest.mark.parametrize("destination", ["", "from-azure"], ids=["the default", "another Secret"])
 def test_a_secret_that_is_not_ours_is_neither_read_nor_overwritten(
-    stand: Stand, no_operator: Operators, destination: str
+    environment: Environment, no_operator: Operators, destination: str
 ) -> None:
-    cluster = Cluster(stand, destination=destination)
+    cluster = Cluster(environment, destination=destination)
     foreign = {"apiVersion": "v1", "kind": "Secret", "stringData": {"value": "precious"}}
     path = manifests.path("Secret", cluster.namespace, f"{cluster.name}-kubeconfig")
     authority = manifests.path("Secret", cluster.namespace, f"{cluster.name}-ca")
     for where in (path, authority):
         named = {**foreign, "metadata": {"name": where.rpartition("/")[2], "namespace": cluster.namespace}}
-        assert stand.admin.create(where.rpartition("/")[0], named).status == 201
-    before = [stand.admin.get(one).object["metadata"]["resourceVersion"] for one in (path, authority)]
-    with Operator(stand, alone=True):
+        assert environment.admin.create(where.rpartition("/")[0], named).status == 201
+    before = [environment.admin.get(one).object["metadata"]["resourceVersion"] for one in (path, authority)]
+    with Operator(environment, alone=True):
         cluster.create(pool=False)
-        told = cluster.until("AROControlPlane", "Ready", "False", "KubeconfigInvalid")
-        assert f"Secret {cluster.name}-kubeconfig" in said(told, "Ready")["message"]
+        reported = cluster.until("AROControlPlane", "Ready", "False", "KubeconfigInvalid")
+        assert f"Secret {cluster.name}-kubeconfig" in said(reported, "Ready")["message"]
         poll("an Event", lambda: "SecretNotOurs" in warned(cluster))
-        after = [stand.admin.get(one).object["metadata"]["resourceVersion"] for one in (path, authority)]
+        after = [
+            environment.admin.get(one).object["metadata"]["resourceVersion"] for one in (path, authority)
+        ]
         assert after == before
         cluster.delete()
         cluster.gone()
-    assert stand.admin.get(path).status == stand.admin.get(authority).status == 200
+    assert environment.admin.get(path).status == environment.admin.get(authority).status == 200
 
 
-def test_an_owner_that_does_not_know_it_counts_for_nothing(stand: Stand, no_operator: Operators) -> None:
+def test_an_owner_that_does_not_know_it_counts_for_nothing(
+    environment: Environment, no_operator: Operators
+) -> None:
     """Whoever names another's Cluster as their owner would write its kubeconfig."""
-    victim = Cluster(stand)
-    with Operator(stand, alone=True):
+    victim = Cluster(environment)
+    with Operator(environment, alone=True):
         victim.create(pool=False)
         victim.until("AROCluster", "Ready")
-        user = tenants.tenant(stand, victim.namespace, *asokinds.KINDS)
+        user = tenants.tenant(environment, victim.namespace, *asokinds.KINDS)
         meta = victim.get("Cluster")["metadata"]
         obj = written(victim, "AROControlPlane")
         obj["metadata"] |= {
@@ -351,49 +359,54 @@ def test_an_owner_that_does_not_know_it_counts_for_nothing(stand: Stand, no_oper
             ],
         }
         obj["spec"]["resources"][0]["metadata"]["name"] = "thief"
-        made = user.create(manifests.path("AROControlPlane", victim.namespace), obj)
-        assert made.status == 201, made.body
-        told = stand.admin.wait(
+        created = user.create(manifests.path("AROControlPlane", victim.namespace), obj)
+        assert created.status == 201, created.body
+        reported = environment.admin.wait(
             manifests.path("AROControlPlane", victim.namespace, "thief"),
             lambda one: said(one, "Ready").get("reason") == "NotReferred",
         )
-        assert "does not name it in spec.controlPlaneRef" in said(told, "Ready")["message"]
+        assert "does not name it in spec.controlPlaneRef" in said(reported, "Ready")["message"]
         assert not victim.there("HcpOpenShiftCluster", "thief")
-        stand.admin.delete(manifests.path("AROControlPlane", victim.namespace, "thief"))
+        environment.admin.delete(manifests.path("AROControlPlane", victim.namespace, "thief"))
         victim.delete()
         victim.gone()
 
 
 def test_an_identity_reads_no_secret_of_another_namespace(
-    stand: Stand, azure: Azure, operator: Operators
+    environment: Environment, azure: Azure, operator: Operators
 ) -> None:
     """It would be sent, as a password, to whomever the identity names."""
-    cluster, other = Cluster(stand, identity="id1"), Cluster(stand)
+    cluster, other = Cluster(environment, identity="id1"), Cluster(environment)
     azure.prepare(other)
     azure.prepare(cluster, clientSecret={"name": "id1", "namespace": other.namespace})
-    mark = stand.plane.audit.mark()
+    mark = environment.plane.audit.mark()
     cluster.create(pool=False)
-    told = cluster.until("AROControlPlane", "EncryptionKeyReady", "False", "KeyUnreadable")
+    reported = cluster.until("AROControlPlane", "EncryptionKeyReady", "False", "KeyUnreadable")
 
     assert (
-        f"spec.clientSecret.namespace is '{other.namespace}'" in said(told, "EncryptionKeyReady")["message"]
+        f"spec.clientSecret.namespace is '{other.namespace}'"
+        in said(reported, "EncryptionKeyReady")["message"]
     )
     assert azure.calls(cluster) == []
-    read = stand.plane.audit.events(mark, user="aro:operator", resource="secrets", namespace=other.namespace)
+    read = environment.plane.audit.events(
+        mark, user="aro:operator", resource="secrets", namespace=other.namespace
+    )
     assert list(read) == []
     cluster.delete()
     cluster.gone()
 
 
-def test_rendered_rights_are_the_list_and_nothing_else(
-    stand: Stand, no_operator: Operators, tmp_path: Path
+def test_rendered_permissions_are_the_list_and_nothing_else(
+    environment: Environment, no_operator: Operators, tmp_path: Path
 ) -> None:
     """Even if everything else failed: the account of the operator may not write what an attack embeds."""
     added = "network.azure.com/NatGateway/natgateways"
-    with operated(stand.plane, tmp_path, install={"aro": True, "aroKinds": [added]}) as made:
+    with operator_installed(
+        environment.plane, tmp_path, install={"aro": True, "aroKinds": [added]}
+    ) as created:
         role = next(
             one
-            for one in rendered.objects(made.settings)
+            for one in rendered.objects(created.settings)
             if one["kind"] == "ClusterRole" and one["metadata"]["name"].endswith("-aro")
         )
         azure = {
@@ -406,9 +419,9 @@ def test_rendered_rights_are_the_list_and_nothing_else(
         assert azure == {(one.group, one.plural) for one in SHIPPED} | {("network.azure.com", "natgateways")}
         every = [value for rule in role["rules"] for values in rule.values() for value in values]
         assert not any("*" in value for value in every)
-        account = stand.plane.client(
-            made.user,
-            ("system:serviceaccounts", f"system:serviceaccounts:{made.name}", "system:authenticated"),
+        account = environment.plane.client(
+            created.user,
+            ("system:serviceaccounts", f"system:serviceaccounts:{created.name}", "system:authenticated"),
         )
         for one in tenants.attack("attack", "u"):
             plural = f"{one['kind'].lower()}s"
@@ -418,8 +431,8 @@ def test_rendered_rights_are_the_list_and_nothing_else(
             path = at(plural, where, api=one["apiVersion"])
             assert account.create(path, one, dryRun="All").status == 403, one["kind"]
         name = "aroclusters.infrastructure.cluster.x-k8s.io"
-        definition = stand.admin.get(at("customresourcedefinitions", name=name, api=tenants.CRD)).object
+        definition = environment.admin.get(at("customresourcedefinitions", name=name, api=tenants.CRD)).object
         rule = tenants.resources(definition)["items"]["x-kubernetes-validations"][0]["rule"]
         assert "'network.azure.com/NatGateway'" in rule
     # the definitions as all other tests want them
-    tenants.restored(stand)
+    tenants.restored(environment)

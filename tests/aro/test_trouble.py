@@ -13,8 +13,8 @@ import yaml
 
 from tests.aro import asokinds, manifests
 from tests.aro.asodouble import Failure
+from tests.aro.environment import Cluster, Environment, Operator, poll, said
 from tests.aro.operators import Azure, Operators
-from tests.aro.stand import Cluster, Operator, Stand, poll, said
 from tests.rig import kubeconfig as rig_kubeconfig
 from tests.rig.client import at
 from tests.rig.controlplane import MASTERS
@@ -26,8 +26,8 @@ ADOPT = "vestibule.dev/adopt"
 POLICY = "serviceoperator.azure.com/reconcile-policy"
 
 
-def test_what_is_edited_by_hand_is_put_right(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand).create(pool=False)
+def test_what_is_edited_by_hand_is_repaired(environment: Environment, operator: Operators) -> None:
+    cluster = Cluster(environment).create(pool=False)
     cluster.available()
     cluster.patch("VirtualNetwork", {"spec": {"location": "westus"}})
     cluster.wait("VirtualNetwork", lambda obj: obj["spec"]["location"] == "eastus")
@@ -62,10 +62,14 @@ def test_what_is_edited_by_hand_is_put_right(stand: Stand, operator: Operators) 
     cluster.gone()
 
 
-def test_an_error_later_turns_conditions_false_and_back(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand).create(pool=False)
+def test_an_error_later_turns_conditions_false_and_back(
+    environment: Environment, operator: Operators
+) -> None:
+    cluster = Cluster(environment).create(pool=False)
     cluster.available()
-    stand.aso.fail(f"VirtualNetwork/{cluster.name}-vnet", Failure("Failed", "the address space overlaps"))
+    environment.aso.fail(
+        f"VirtualNetwork/{cluster.name}-vnet", Failure("Failed", "the address space overlaps")
+    )
 
     down = cluster.until("AROCluster", "ResourcesReady", "False")
     assert "5/6 ready" in said(down, "ResourcesReady")["message"]
@@ -73,26 +77,26 @@ def test_an_error_later_turns_conditions_false_and_back(stand: Stand, operator: 
     listed = {one["resource"]["name"]: one for one in down["status"]["resources"]}
     troubled = listed[f"{cluster.name}-vnet"]
     assert (troubled["ready"], troubled["severity"]) == (False, "Error")
-    stand.aso.fail(f"HcpOpenShiftCluster/{cluster.name}", Failure("InvalidRequest", "quota"))
+    environment.aso.fail(f"HcpOpenShiftCluster/{cluster.name}", Failure("InvalidRequest", "quota"))
     worse = cluster.until("AROControlPlane", "Available", "False")
     assert worse["status"]["ready"] is False
 
-    stand.aso.release()
+    environment.aso.release()
     cluster.available()
     cluster.delete()
     cluster.gone()
 
 
-def test_nothing_moves_before_what_it_needs_is_ready(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand, auth=True)
-    stand.aso.hold(f"Vault/{cluster.name}-kv", f"HcpOpenShiftClustersNodePool/{cluster.name}-np")
+def test_nothing_moves_before_what_it_needs_is_ready(environment: Environment, operator: Operators) -> None:
+    cluster = Cluster(environment, auth=True)
+    environment.aso.hold(f"Vault/{cluster.name}-kv", f"HcpOpenShiftClustersNodePool/{cluster.name}-np")
     cluster.create()
     waiting = cluster.until("AROControlPlane", "Ready", "False", "WaitingForInfrastructure")
     cluster.wait("Vault", lambda obj: said(obj, "Ready").get("reason") == "Reconciling")
     assert not cluster.there("HcpOpenShiftCluster")
     assert waiting["status"]["ready"] is False
 
-    stand.aso.release(f"Vault/{cluster.name}-kv")
+    environment.aso.release(f"Vault/{cluster.name}-kv")
     cluster.until("AROControlPlane", "Available")
     late = cluster.until("AROControlPlane", "ExternalAuthReady", "False", "WaitingForNodePool")
     cluster.wait(
@@ -103,11 +107,11 @@ def test_nothing_moves_before_what_it_needs_is_ready(stand: Stand, operator: Ope
     assert said(late, "ExternalAuthReady")["message"] == text
 
     # a pool of another cluster does not count
-    other = Cluster(stand, cluster.namespace).create()
+    other = Cluster(environment, cluster.namespace).create()
     other.available()
     assert not cluster.there("HcpOpenShiftClustersExternalAuth")
 
-    stand.aso.release()
+    environment.aso.release()
     cluster.until("AROControlPlane", "ExternalAuthReady")
     cluster.available()
     for one in (cluster, other):
@@ -116,8 +120,8 @@ def test_nothing_moves_before_what_it_needs_is_ready(stand: Stand, operator: Ope
         one.gone()
 
 
-def test_a_kind_without_a_definition_wedges_nobody(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand)
+def test_a_kind_without_a_definition_wedges_nobody(environment: Environment, operator: Operators) -> None:
+    cluster = Cluster(environment)
     objects = manifests.cluster(cluster.wish, cluster.namespace)
     missing = {
         "apiVersion": "network.azure.com/v1api20991231",
@@ -128,7 +132,7 @@ def test_a_kind_without_a_definition_wedges_nobody(stand: Stand, operator: Opera
     infrastructure = next(one for one in objects if one["kind"] == "AROCluster")
     plain = list(infrastructure["spec"]["resources"])
     infrastructure["spec"]["resources"] = [*plain, missing]
-    stand.make(objects)
+    environment.make(objects)
 
     def told(obj: Json) -> bool:
         found = obj.get("status", {}).get("resources") or []
@@ -149,10 +153,10 @@ def test_a_kind_without_a_definition_wedges_nobody(stand: Stand, operator: Opera
 
 
 def test_an_entry_that_the_api_server_cannot_apply_holds_up_no_other(
-    stand: Stand, no_operator: Operators
+    environment: Environment, no_operator: Operators
 ) -> None:
     """A field of the wrong type is answered with status 500 by the API server, not with 422."""
-    cluster = Cluster(stand)
+    cluster = Cluster(environment)
     objects = manifests.cluster(cluster.wish, cluster.namespace)
     infrastructure = next(one for one in objects if one["kind"] == "AROCluster")
     plain = list(infrastructure["spec"]["resources"])
@@ -162,9 +166,9 @@ def test_an_entry_that_the_api_server_cannot_apply_holds_up_no_other(
     scalar = {**pool, "metadata": {"name": "scalar"}, "spec": 5}
     array = {**pool, "metadata": {"name": "array"}, "spec": [1]}
     infrastructure["spec"]["resources"] = [typed, scalar, array, *plain]
-    stand.make(objects)
-    mark = stand.plane.audit.mark()
-    with Operator(stand, alone=True):
+    environment.make(objects)
+    mark = environment.plane.audit.mark()
+    with Operator(environment, alone=True):
         poll("the others to be applied", lambda: len(cluster.embedded()) == len(plain))
         down = cluster.until("AROCluster", "Ready", "False", "ApplyFailed")
         message = said(down, "Ready")["message"]
@@ -176,13 +180,13 @@ def test_an_entry_that_the_api_server_cannot_apply_holds_up_no_other(
         assert found["scalar"]["reason"] == found["array"]["reason"] == "Refused"
 
         def attempts() -> list[Json]:
-            every = stand.plane.audit.events(
+            every = environment.plane.audit.events(
                 mark, resource="hcpopenshiftclustersnodepools", namespace=cluster.namespace
             )
             return [one for one in every if one["verb"] == "patch" and one["objectRef"]["name"] == "typed"]
 
         poll("it to be tried again", lambda: len(attempts()) >= 4)
-        events = stand.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
+        events = environment.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
         recorded = [one for one in events if one["reason"] == "ApplyFailed"]
         assert len(recorded) == 1
         assert "expected map" in recorded[0]["note"]
@@ -192,14 +196,16 @@ def test_an_entry_that_the_api_server_cannot_apply_holds_up_no_other(
         cluster.gone()
 
 
-def test_what_belongs_to_nobody_is_adopted_only_when_asked(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand)
+def test_what_belongs_to_nobody_is_adopted_only_when_asked(
+    environment: Environment, operator: Operators
+) -> None:
+    cluster = Cluster(environment)
     name = f"{cluster.name}-vnet"
     theirs = manifests.resource(
         asokinds.NETWORK, name, {"location": "westus", "owner": {"name": f"{cluster.name}-rg"}}
     )
-    made = stand.admin.create(manifests.path("VirtualNetwork", cluster.namespace), theirs)
-    assert made.status == 201, made.body
+    created = environment.admin.create(manifests.path("VirtualNetwork", cluster.namespace), theirs)
+    assert created.status == 201, created.body
     cluster.create(pool=False)
 
     def refused(obj: Json) -> bool:
@@ -228,11 +234,11 @@ def test_what_belongs_to_nobody_is_adopted_only_when_asked(stand: Stand, operato
 
 
 def test_what_a_paused_upstream_controller_left_is_adopted_when_asked(
-    stand: Stand, operator: Operators
+    environment: Environment, operator: Operators
 ) -> None:
     """Its pause applies the raw object: skip stays, and the owner and our record are gone. Nothing that is
     left proves whose the object is."""
-    cluster = Cluster(stand).create(pool=False)
+    cluster = Cluster(environment).create(pool=False)
     cluster.available()
     operator.stop()
     resources = cluster.get("AROCluster")["spec"]["resources"]
@@ -243,8 +249,8 @@ def test_what_a_paused_upstream_controller_left_is_adopted_when_asked(
             **one,
             "metadata": {"name": name, "namespace": cluster.namespace, "annotations": {POLICY: "skip"}},
         }
-        stand.admin.apply(path, raw, "capz-manager", force=True).object  # noqa: B018 - raises
-        left = stand.admin.get(path).object
+        environment.admin.apply(path, raw, "capz-manager", force=True).object  # noqa: B018 - raises
+        left = environment.admin.get(path).object
         assert not any(one.get("controller") for one in left["metadata"].get("ownerReferences", ()))
     operator.ensure()
     reported = cluster.wait(
@@ -277,53 +283,55 @@ def test_what_a_paused_upstream_controller_left_is_adopted_when_asked(
 
 
 def test_deletion_needs_neither_credentials_nor_owners(
-    stand: Stand, azure: Azure, operator: Operators
+    environment: Environment, azure: Azure, operator: Operators
 ) -> None:
-    cluster = Cluster(stand, identity="id1")
+    cluster = Cluster(environment, identity="id1")
     azure.prepare(cluster)
     cluster.create()
     cluster.available()
     for kind in ("AzureClusterIdentity", "Secret"):
-        stand.admin.delete(manifests.path(kind, cluster.namespace, "id1"))
+        environment.admin.delete(manifests.path(kind, cluster.namespace, "id1"))
     # the Cluster goes without its finalizer: nobody orders the rest any more
     cluster.patch("Cluster", {"metadata": {"finalizers": None}})
     cluster.patch("MachinePool", {"metadata": {"finalizers": None}})
     cluster.delete()
-    stand.admin.wait_gone(cluster.path("Cluster"))
+    environment.admin.wait_gone(cluster.path("Cluster"))
     for kind in ("MachinePool", "AROMachinePool", "AROControlPlane", "AROCluster"):
-        stand.admin.delete(cluster.path(kind))
+        environment.admin.delete(cluster.path(kind))
     for kind in ("AROMachinePool", "AROControlPlane", "AROCluster"):
-        stand.admin.wait_gone(cluster.path(kind))
+        environment.admin.wait_gone(cluster.path(kind))
     poll("nothing to be left", lambda: not cluster.embedded())
     assert len(cluster.in_azure()) == 8
 
 
-def test_deletion_of_a_cluster_that_never_was_ready(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand)
-    stand.aso.fail(f"HcpOpenShiftCluster/{cluster.name}", Failure("InvalidRequest", "quota"))
+def test_deletion_of_a_cluster_that_never_was_ready(environment: Environment, operator: Operators) -> None:
+    cluster = Cluster(environment)
+    environment.aso.fail(f"HcpOpenShiftCluster/{cluster.name}", Failure("InvalidRequest", "quota"))
     cluster.create()
     cluster.until("AROControlPlane", "HcpClusterReady", "False", "InvalidRequest")
-    stand.aso.never_delete(f"HcpOpenShiftCluster/{cluster.name}")
+    environment.aso.never_delete(f"HcpOpenShiftCluster/{cluster.name}")
     cluster.delete()
-    told = cluster.until("AROControlPlane", "Deleting")
-    assert f"HcpOpenShiftCluster/{cluster.name}" in said(told, "Deleting")["message"]
+    reported = cluster.until("AROControlPlane", "Deleting")
+    assert f"HcpOpenShiftCluster/{cluster.name}" in said(reported, "Deleting")["message"]
     assert cluster.there("AROCluster")
-    stand.aso.never_delete()
+    environment.aso.never_delete()
     cluster.gone()
 
 
-def test_a_restart_in_the_middle_of_a_deletion_goes_on_at_once(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand).create()
+def test_a_restart_in_the_middle_of_a_deletion_goes_on_at_once(
+    environment: Environment, operator: Operators
+) -> None:
+    cluster = Cluster(environment).create()
     cluster.available()
-    stand.aso.never_delete(f"ResourceGroup/{cluster.name}-rg")
+    environment.aso.never_delete(f"ResourceGroup/{cluster.name}-rg")
     cluster.delete()
     cluster.until("AROCluster", "Deleting")
     cluster.wait("ResourceGroup", lambda obj: obj["metadata"].get("deletionTimestamp"))
     operator.stop(9)
     operator.ensure()
     began = time.monotonic()
-    stand.aso.never_delete()
-    stand.admin.wait_gone(cluster.path("AROCluster"))
+    environment.aso.never_delete()
+    environment.admin.wait_gone(cluster.path("AROCluster"))
     took = time.monotonic() - began
     cluster.gone()
 
@@ -332,14 +340,14 @@ def test_a_restart_in_the_middle_of_a_deletion_goes_on_at_once(stand: Stand, ope
 
 @pytest.mark.parametrize("trusted", [True, False], ids=["with an authority", "without one"])
 def test_the_kubeconfig_is_copied_and_never_weakened(
-    stand: Stand, operator: Operators, trusted: bool, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, operator: Operators, trusted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    content = yaml.safe_load(stand.credentials())
+    content = yaml.safe_load(environment.credentials())
     if not trusted:
         content["clusters"][0]["cluster"].pop("certificate-authority-data")
     said_by_azure = yaml.safe_dump(content).encode()
-    monkeypatch.setattr(stand, "credentials", lambda: said_by_azure)
-    cluster = Cluster(stand, destination="from-azure").create(pool=False)
+    monkeypatch.setattr(environment, "credentials", lambda: said_by_azure)
+    cluster = Cluster(environment, destination="from-azure").create(pool=False)
     cluster.until("AROControlPlane", "Available")
 
     secret = cluster.get("Secret")
@@ -347,35 +355,35 @@ def test_the_kubeconfig_is_copied_and_never_weakened(
     assert secret["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"] == cluster.name
     assert [one["kind"] for one in secret["metadata"]["ownerReferences"]] == ["AROControlPlane"]
     assert base64.b64decode(secret["data"]["value"]) == said_by_azure
-    authority = stand.admin.get(manifests.path("Secret", cluster.namespace, f"{cluster.name}-ca"))
+    authority = environment.admin.get(manifests.path("Secret", cluster.namespace, f"{cluster.name}-ca"))
     assert (authority.status == 200) is trusted
     cluster.delete()
     cluster.gone()
     for name in ("from-azure", f"{cluster.name}-kubeconfig"):
         # the garbage collector looks for new kinds every 30 s, and until then follows no owner of theirs
-        stand.admin.wait_gone(manifests.path("Secret", cluster.namespace, name), 75)
+        environment.admin.wait_gone(manifests.path("Secret", cluster.namespace, name), 75)
 
 
 def test_a_kubeconfig_that_starts_a_program_is_neither_copied_nor_used(
-    stand: Stand, operator: Operators, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, operator: Operators, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever may write the Secret that the cluster names writes it; Cluster API would use the copy."""
     proof = tmp_path / "ran"
-    content = yaml.safe_load(stand.credentials())
+    content = yaml.safe_load(environment.credentials())
     run = {"command": "/bin/sh", "args": ["-c", f"touch {proof}"], "interactiveMode": "Never"}
     content["users"][0]["user"] = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", **run}}
-    monkeypatch.setattr(stand, "credentials", lambda: yaml.safe_dump(content).encode())
-    cluster = Cluster(stand, destination="from-azure").create()
+    monkeypatch.setattr(environment, "credentials", lambda: yaml.safe_dump(content).encode())
+    cluster = Cluster(environment, destination="from-azure").create()
     found = cluster.until("AROControlPlane", "Ready", "False", "KubeconfigInvalid")
 
     name = content["users"][0]["name"]
     assert f"Secret from-azure, key config: users[{name}].user.exec: " in said(found, "Ready")["message"]
     where = manifests.path("Secret", cluster.namespace, f"{cluster.name}-kubeconfig")
-    assert stand.admin.get(where).status == 404
+    assert environment.admin.get(where).status == 404
     # put where Cluster API looks, it is not used either
-    data = {"value": base64.b64encode(stand.credentials()).decode()}
-    thing = {"metadata": {"name": f"{cluster.name}-kubeconfig"}, "data": data}
-    stand.admin.create(at("secrets", cluster.namespace), thing).object  # noqa: B018 - raises
+    data = {"value": base64.b64encode(environment.credentials()).decode()}
+    obj = {"metadata": {"name": f"{cluster.name}-kubeconfig"}, "data": data}
+    environment.admin.create(at("secrets", cluster.namespace), obj).object  # noqa: B018 - raises
     cluster.until("AROMachinePool", "NodesRead", "False", "KubeconfigRefused")
     assert not proof.exists()
     cluster.delete()
@@ -383,34 +391,34 @@ def test_a_kubeconfig_that_starts_a_program_is_neither_copied_nor_used(
 
 
 def test_a_kubeconfig_that_ends_soon_is_renewed(
-    stand: Stand, no_operator: Operators, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, no_operator: Operators, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Operator(stand):
-        cluster = Cluster(stand, destination="from-azure").create(pool=False)
+    with Operator(environment):
+        cluster = Cluster(environment, destination="from-azure").create(pool=False)
         cluster.available()
         fine = cluster.until("AROControlPlane", "KubeconfigReady", "True")
-    written, before = stand.aso.secrets, cluster.get("Secret")
+    written, before = environment.aso.secrets, cluster.get("Secret")
     # a month passes; Azure gives the same again, and then one that lasts
-    with Operator(stand, ahead=datetime.timedelta(days=29)):
-        told = cluster.until("AROControlPlane", "KubeconfigReady", "False", "Expiring")
-        poll("a new one to be asked for", lambda: stand.aso.secrets > written)
+    with Operator(environment, ahead=datetime.timedelta(days=29)):
+        reported = cluster.until("AROControlPlane", "KubeconfigReady", "False", "Expiring")
+        poll("a new one to be asked for", lambda: environment.aso.secrets > written)
         poll("the policy to be as before", lambda: not any(map(policy, cluster.embedded().values())))
-        events = stand.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
-    assert said(told, "KubeconfigReady")["message"].startswith(
+        events = environment.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
+    assert said(reported, "KubeconfigReady")["message"].startswith(
         "the client certificate of the kubeconfig ends"
     )
     assert any(one["reason"] == "KubeconfigExpiring" for one in events)
     assert cluster.get("Secret")["data"] == before["data"]
-    assert stand.aso.secrets <= written + 2  # once on the way to skip, once on the way back
-    pair = stand.guest.authority.client("aro:long", MASTERS, days=90)
+    assert environment.aso.secrets <= written + 2  # once on the way to skip, once on the way back
+    pair = environment.guest.authority.client("aro:long", MASTERS, days=90)
     lasting = rig_kubeconfig.write(
-        stand.guest.folder / "lasting.yaml", stand.guest.url, stand.guest.authority.ca, pair
+        environment.guest.folder / "lasting.yaml", environment.guest.url, environment.guest.authority.ca, pair
     ).read_bytes()
-    monkeypatch.setattr(stand, "credentials", lambda: lasting)
-    again = stand.aso.secrets
+    monkeypatch.setattr(environment, "credentials", lambda: lasting)
+    again = environment.aso.secrets
     cluster.patch("HcpOpenShiftCluster", {"spec": {"operatorSpec": {"secretExpressions": []}}})
-    poll("Azure to give the new one", lambda: stand.aso.secrets > again)
-    with Operator(stand, ahead=datetime.timedelta(days=29)):
+    poll("Azure to give the new one", lambda: environment.aso.secrets > again)
+    with Operator(environment, ahead=datetime.timedelta(days=29)):
         cluster.until("AROControlPlane", "KubeconfigReady", "True")
         poll("the copy to be the new one", lambda: cluster.get("Secret")["data"] != before["data"])
     assert base64.b64decode(cluster.get("Secret")["data"]["value"]) == lasting
@@ -425,11 +433,11 @@ def policy(obj: Json) -> str | None:
     return found
 
 
-def test_an_identity_that_is_not_for_this_namespace_is_told(
-    stand: Stand, azure: Azure, operator: Operators
+def test_an_identity_that_is_not_for_this_namespace_is_reported(
+    environment: Environment, azure: Azure, operator: Operators
 ) -> None:
     """Where it was there first; later ones are refused when they are written."""
-    cluster = Cluster(stand, identity="id1").create(pool=False)
+    cluster = Cluster(environment, identity="id1").create(pool=False)
     missing = cluster.until("AROControlPlane", "Ready", "False", "IdentityNotUsable")
     assert "does not exist" in said(missing, "Ready")["message"]
     azure.prepare(cluster, allowedNamespaces={"list": ["elsewhere"]})
@@ -437,10 +445,10 @@ def test_an_identity_that_is_not_for_this_namespace_is_told(
         "the identity to be told",
         lambda: "allowedNamespaces" in said(cluster.get("AROControlPlane"), "Ready")["message"],
     )
-    told = cluster.until("AROControlPlane", "Ready", "False", "IdentityNotUsable")
-    assert "allowedNamespaces" in said(told, "Ready")["message"]
+    reported = cluster.until("AROControlPlane", "Ready", "False", "IdentityNotUsable")
+    assert "allowedNamespaces" in said(reported, "Ready")["message"]
     assert azure.calls(cluster) == []
-    stand.admin.patch(
+    environment.admin.patch(
         manifests.path("AzureClusterIdentity", cluster.namespace, "id1"),
         {"spec": {"allowedNamespaces": {"list": [cluster.namespace]}}},
     )
@@ -450,18 +458,20 @@ def test_an_identity_that_is_not_for_this_namespace_is_told(
 
 
 @pytest.mark.slow
-def test_when_nothing_happens_nothing_is_written(stand: Stand, operator: Operators) -> None:
+def test_when_nothing_happens_nothing_is_written(environment: Environment, operator: Operators) -> None:
     """The operator looks every two seconds here."""
-    cluster = Cluster(stand, auth=True).create()
+    cluster = Cluster(environment, auth=True).create()
     cluster.available()
     cluster.until("AROControlPlane", "ExternalAuthReady")
     cluster.wait("MachinePool", lambda obj: len(obj["spec"].get("providerIDList") or ()) == 2)
     before = cluster.versions()
-    mark = stand.plane.audit.mark()
+    mark = environment.plane.audit.mark()
     time.sleep(30)
     after = cluster.versions()
     reading = ("get", "list", "watch")
-    calls = [one for one in stand.plane.audit.events(mark, user="aro:operator") if one["verb"] not in reading]
+    calls = [
+        one for one in environment.plane.audit.events(mark, user="aro:operator") if one["verb"] not in reading
+    ]
 
     assert [(one["verb"], one["requestURI"]) for one in calls] == []
     ours = {

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.aro import manifests
+from tests.aro.environment import Cluster, Environment, Operator, poll, said
 from tests.aro.operators import Operators
-from tests.aro.stand import Cluster, Operator, Stand, poll, said
 from tests.rig.client import at
 from tests.rig.controlplane import MASTERS
 from vestibule.aro import garbage_collection, reviews
@@ -38,37 +38,37 @@ def untouched(cluster: Cluster) -> bool:
 
 @pytest.mark.parametrize("user", sorted(garbage_collection.COLLECTORS))
 def test_the_garbage_collector_deletes_nothing_that_lost_its_owner(
-    stand: Stand, operator: Operators, user: str
+    environment: Environment, operator: Operators, user: str
 ) -> None:
-    cluster = Cluster(stand).create()
+    cluster = Cluster(environment).create()
     cluster.available()
     taken_away(cluster)
-    collector = stand.plane.client(user, MASTERS)
+    collector = environment.plane.client(user, MASTERS)
     for kind in OURS:
         answer = collector.delete(cluster.path(kind))
         assert (answer.status, answer.json["reason"]) == (403, "Forbidden")
         assert "nobody asked to delete it" in answer.message
-        told = cluster.until(kind, "Ready", "False", "OwnerMissing")
-        assert "nothing is changed and nothing deleted" in said(told, "Ready")["message"]
-        assert "deletionTimestamp" not in told["metadata"]
+        reported = cluster.until(kind, "Ready", "False", "OwnerMissing")
+        assert "nothing is changed and nothing deleted" in said(reported, "Ready")["message"]
+        assert "deletionTimestamp" not in reported["metadata"]
     assert untouched(cluster)
     # a person's word counts, without the Cluster, too
     for kind in OURS:
-        assert stand.admin.delete(cluster.path(kind)).status == 200
+        assert environment.admin.delete(cluster.path(kind)).status == 200
     for kind in OURS:
-        stand.admin.wait_gone(cluster.path(kind))
+        environment.admin.wait_gone(cluster.path(kind))
     poll("nothing to be left", lambda: not cluster.embedded())
 
 
 @pytest.mark.slow
-def test_the_real_garbage_collector_is_refused(stand: Stand, operator: Operators) -> None:
-    cluster = Cluster(stand).create(pool=False)
+def test_the_real_garbage_collector_is_refused(environment: Environment, operator: Operators) -> None:
+    cluster = Cluster(environment).create(pool=False)
     cluster.available()
     cluster.patch("Cluster", {"metadata": {"finalizers": None}})
-    stand.admin.delete(cluster.path("Cluster"))
-    stand.admin.wait_gone(cluster.path("Cluster"))
-    assert stand.plane.controllers is not None
-    log = stand.plane.controllers.process.log
+    environment.admin.delete(cluster.path("Cluster"))
+    environment.admin.wait_gone(cluster.path("Cluster"))
+    assert environment.plane.controllers is not None
+    log = environment.plane.controllers.process.log
 
     def refused(name: str) -> bool:
         lines = log.read_text(errors="replace").splitlines()
@@ -80,85 +80,93 @@ def test_the_real_garbage_collector_is_refused(stand: Stand, operator: Operators
     assert cluster.in_azure() == []
     assert len(cluster.embedded()) == 7
     for kind in OURS[1:]:
-        stand.admin.delete(cluster.path(kind))
-        stand.admin.wait_gone(cluster.path(kind))
+        environment.admin.delete(cluster.path(kind))
+        environment.admin.wait_gone(cluster.path(kind))
 
 
-def test_without_the_webhook_nobody_is_known_to_have_asked(stand: Stand, no_operator: Operators) -> None:
-    with Operator(stand, alone=True):
-        cluster = Cluster(stand).create()
+def test_without_the_webhook_nobody_is_known_to_have_asked(
+    environment: Environment, no_operator: Operators
+) -> None:
+    with Operator(environment, alone=True):
+        cluster = Cluster(environment).create()
         cluster.available()
         taken_away(cluster)
         for kind in OURS:
-            stand.admin.delete(cluster.path(kind))
-            told = cluster.until(kind, "Deleting", "False", "OwnerMissing")
-            assert CONFIRM in said(told, "Deleting")["message"]
+            environment.admin.delete(cluster.path(kind))
+            reported = cluster.until(kind, "Deleting", "False", "OwnerMissing")
+            assert CONFIRM in said(reported, "Deleting")["message"]
         assert untouched(cluster)
 
         def told_about() -> set[str]:
-            events = stand.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
+            events = environment.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
             return {one["regarding"]["kind"] for one in events if one["reason"] == "OwnerMissing"}
 
         poll("Events about all three", lambda: told_about() == set(OURS))
         for kind in OURS:
             cluster.patch(kind, {"metadata": {"annotations": {CONFIRM: "true"}}})
         for kind in OURS:
-            stand.admin.wait_gone(cluster.path(kind))
+            environment.admin.wait_gone(cluster.path(kind))
         poll("nothing to be left", lambda: not cluster.embedded())
 
 
-def test_what_was_paused_when_its_cluster_went_is_spared(stand: Stand, operator: Operators) -> None:
+def test_what_was_paused_when_its_cluster_went_is_spared(
+    environment: Environment, operator: Operators
+) -> None:
     """As after a move of the Cluster alone: everything in Azure is another management cluster's now."""
-    cluster = Cluster(stand).create()
+    cluster = Cluster(environment).create()
     cluster.available()
     cluster.patch("Cluster", {"spec": {"paused": True}})
     for kind in OURS:
         cluster.until(kind, "Paused")
-    deleted = stand.admin.delete(cluster.path("AROCluster"))
+    deleted = environment.admin.delete(cluster.path("AROCluster"))
     assert deleted.status == 200
-    told = cluster.wait("AROCluster", lambda obj: "nothing is deleted" in said(obj, "Paused")["message"])
-    assert said(told, "Paused")["status"] == "True"
+    reported = cluster.wait("AROCluster", lambda obj: "nothing is deleted" in said(obj, "Paused")["message"])
+    assert said(reported, "Paused")["status"] == "True"
     taken_away(cluster)
     for kind in OURS:
-        stand.admin.delete(cluster.path(kind))
-        told = cluster.until(kind, "Deleting", "False", "OwnerMissing")
-        assert "it was paused when that went" in said(told, "Deleting")["message"]
+        environment.admin.delete(cluster.path(kind))
+        reported = cluster.until(kind, "Deleting", "False", "OwnerMissing")
+        assert "it was paused when that went" in said(reported, "Deleting")["message"]
     assert untouched(cluster)
     for kind in OURS:
         cluster.patch(kind, {"metadata": {"annotations": {CONFIRM: "true"}}})
     for kind in OURS:
-        stand.admin.wait_gone(cluster.path(kind))
+        environment.admin.wait_gone(cluster.path(kind))
 
 
-def test_another_cluster_of_the_same_name_is_not_the_owner(stand: Stand, no_operator: Operators) -> None:
+def test_another_cluster_of_the_same_name_is_not_the_owner(
+    environment: Environment, no_operator: Operators
+) -> None:
     """As after a restore: the garbage collector goes by the uid."""
-    with Operator(stand, alone=True):
-        cluster = Cluster(stand).create(pool=False)
+    with Operator(environment, alone=True):
+        cluster = Cluster(environment).create(pool=False)
         cluster.available()
         wrong = [
             {"apiVersion": manifests.CAPI, "kind": "Cluster", "name": cluster.name, "uid": "another"},
         ]
         cluster.patch("Cluster", {"spec": {"paused": False}})
-        stand.manager.freeze()
+        environment.manager.freeze()
         try:
             cluster.patch("AROCluster", {"metadata": {"ownerReferences": wrong}})
-            stand.admin.delete(cluster.path("AROCluster"))
+            environment.admin.delete(cluster.path("AROCluster"))
             cluster.until("AROCluster", "Deleting", "False", "OwnerMissing")
             assert cluster.in_azure() == []
         finally:
-            stand.manager.thaw()
+            environment.manager.thaw()
         cluster.delete()
         cluster.gone()
 
 
-def test_the_registration_says_since_when_deletions_are_checked(stand: Stand, operator: Operators) -> None:
+def test_the_webhook_configuration_says_since_when_deletions_are_checked(
+    environment: Environment, operator: Operators
+) -> None:
     from tests.aro.operators import REGISTRATION
 
-    found = stand.admin.get(REGISTRATION).object
+    found = environment.admin.get(REGISTRATION).object
     since = found["metadata"]["annotations"][reviews.SINCE]
     rules = [{**one, "operations": ["CREATE"]} for one in found["webhooks"][0]["rules"]]
     hook = {**found["webhooks"][0], "rules": rules}
-    stand.admin.patch(REGISTRATION, {"webhooks": [hook]})
+    environment.admin.patch(REGISTRATION, {"webhooks": [hook]})
 
     def renewed(obj: Json) -> bool:
         return bool(
@@ -166,4 +174,4 @@ def test_the_registration_says_since_when_deletions_are_checked(stand: Stand, op
             and "DELETE" in obj["webhooks"][0]["rules"][0]["operations"]
         )
 
-    stand.admin.wait(REGISTRATION, renewed)
+    environment.admin.wait(REGISTRATION, renewed)

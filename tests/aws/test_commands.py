@@ -196,7 +196,7 @@ def test_a_private_bucket_is_read_by_its_distribution_only(
     assert f"issuer: https://{distribution['DomainName']}" in result.stdout
 
 
-def test_everything_wrong_is_told_at_once(tmp_path: Path, public_key: Path) -> None:
+def test_everything_wrong_is_reported_at_once(tmp_path: Path, public_key: Path) -> None:
     folder = tmp_path / "requests"
     folder.mkdir()
     bad = REQUEST.format(name="cr1", secret="s", accounts="a").replace("Allow", "Maybe").replace('"*"', '""')

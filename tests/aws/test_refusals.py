@@ -76,7 +76,7 @@ def create_all(tmp_path: Path, requests: Path, *more: str) -> list[str]:
 
 
 @pytest.mark.parametrize("more", [(), ("--create-private-s3-bucket",)])
-def test_a_role_of_somebody_else_changes_nothing_and_every_problem_is_named(
+def test_a_role_of_another_user_changes_nothing_and_every_problem_is_named(
     call_log: CallLog,
     tmp_path: Path,
     requests_dir: Path,

@@ -46,8 +46,8 @@ def refused(status: int, code: str) -> Iterator[None]:
     with pytest.raises(HttpResponseError) as caught:
         yield
     found = getattr(caught.value, "error", None)
-    said = str(getattr(found, "code", None) or getattr(caught.value, "error_code", None) or "")
-    assert (caught.value.status_code, said.rpartition(".")[2]) == (status, code)
+    message = str(getattr(found, "code", None) or getattr(caught.value, "error_code", None) or "")
+    assert (caught.value.status_code, message.rpartition(".")[2]) == (status, code)
 
 
 ACCOUNT = {

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.azure.provisioning_run import Stage
 from tests.azure.simulator import Simulated
-from tests.azure.world import Stage
 from vestibule import errors
 
 FAULTS: dict[str, dict[str, Any]] = {
@@ -33,14 +33,14 @@ Fresh = Callable[[], AbstractContextManager[Stage]]
 @pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fresh]:
     """A subscription with nothing in it and a folder of its own, for each trial; one simulator serves all."""
-    numbers = itertools.count()
+    metrics = itertools.count()
     with Simulated(tmp_path / "simulator") as simulator:
         simulator.environ(monkeypatch)
         empty = simulator.state
 
         @contextmanager
         def made() -> Iterator[Stage]:
-            folder = tmp_path / str(next(numbers))
+            folder = tmp_path / str(next(metrics))
             folder.mkdir()
             simulator.renew(**empty)
             yield Stage(folder, simulator)
@@ -68,7 +68,7 @@ def at_every_call(kind: str, fresh: Fresh, step: int = 1) -> None:
     with fresh() as clean:
         clean.create(parallel=1)
         count = sum(call["path"].startswith(("/subscriptions", "/demo1")) for call in clean.simulator.calls)
-        made, files = clean.left(), clean.files()
+        created, files = clean.left(), clean.files()
         clean.delete(parallel=1)
         rest = clean.left()
     assert count > 20
@@ -77,12 +77,12 @@ def at_every_call(kind: str, fresh: Fresh, step: int = 1) -> None:
         with fresh() as stage:
             # /subscriptions… and /demo1…, not the login
             stage.simulator.fault(on="* /[sd][ue]*", skip=number, **FAULTS[kind])
-            said = attempt(functools.partial(stage.create, parallel=1))
-            assert said == "" or "goes on from there" in said or "Injected" in said, said
+            message = attempt(functools.partial(stage.create, parallel=1))
+            assert message == "" or "goes on from there" in message or "Injected" in message, message
             stage.create(parallel=1)
 
-            assert stage.left() == made, f"call {number} {kind}: {said}"
-            assert stage.files() == files, f"call {number} {kind}: {said}"
+            assert stage.left() == created, f"call {number} {kind}: {message}"
+            assert stage.files() == files, f"call {number} {kind}: {message}"
             assert stage.simulator.violations == []
             if number % 6 == 0:
                 stage.delete(parallel=1)

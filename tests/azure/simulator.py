@@ -145,9 +145,9 @@ class Simulated:
 
     def fault(self, **rule: Any) -> FaultRule:
         """One fault, by the names in ``faults.py`` (``retry_after``, not ``retryAfter``)."""
-        made = FaultRule(**rule)
-        self.running.simulator.faults.rules.append(made)
-        return made
+        created = FaultRule(**rule)
+        self.running.simulator.faults.rules.append(created)
+        return created
 
     def forget(self) -> None:
         """No faults, no calls; what exists stays."""
@@ -212,6 +212,6 @@ async def _wind_up() -> None:
 @pytest.fixture
 def simulator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulated]:
     """A fresh one, its variables set."""
-    with Simulated(tmp_path / "simulator") as made:
-        made.environ(monkeypatch)
-        yield made
+    with Simulated(tmp_path / "simulator") as created:
+        created.environ(monkeypatch)
+        yield created

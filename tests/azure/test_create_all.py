@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.azure.provisioning_run import Stage
 from tests.azure.simulator import Simulated
-from tests.azure.world import Stage
 from vestibule.provision.azure import commands
 from vestibule_simulators.azure import state
 from vestibule_simulators.azure.state import SimulatorSettings
@@ -73,9 +73,9 @@ def test_delete_leaves_what_was_not_ours_and_nothing_that_was(stage: Stage) -> N
     arm.put_group("other", "eastus", {})
     before = stage.left()
     stage.create()
-    told = stage.delete(dry_run=True)
+    reported = stage.delete(dry_run=True)
     untouched = stage.left()
-    assert told.plan.steps
+    assert reported.plan.steps
     assert untouched != before
 
     stage.delete()
@@ -86,7 +86,7 @@ def test_delete_leaves_what_was_not_ours_and_nothing_that_was(stage: Stage) -> N
     assert [one for one in before if one not in stage.left()] == []
 
 
-def test_a_group_with_somebody_elses_things_is_not_deleted_as_a_whole(stage: Stage) -> None:
+def test_a_group_with_another_users_things_is_not_deleted_as_a_whole(stage: Stage) -> None:
     stage.create()
     stage.simulator.arm().put_identity("demo1-oidc", "mine", "eastus", {})
 
@@ -116,7 +116,7 @@ def test_patience_ends(stage: Stage) -> None:
     assert stage.waited == [10.0] * 23
 
 
-def test_a_policy_that_forbids_public_accounts_is_told_with_what_to_do(stage: Stage) -> None:
+def test_a_policy_that_forbids_public_accounts_is_reported_with_what_to_do(stage: Stage) -> None:
     stage.simulator.fault(on="PUT */storageAccounts/*", times=0, status=403, code="RequestDisallowedByPolicy")
 
     with pytest.raises(Exception, match=r"RequestDisallowedByPolicy(.|\n)*--issuer-mode private"):
@@ -149,9 +149,9 @@ def test_a_static_website_is_an_issuer_without_a_public_container(
     ) as simulator:
         simulator.environ(monkeypatch)
         stage = Stage(tmp_path, simulator)
-        wanted = stage.wanted(issuer_mode="website", issuer_url="")
+        expected = stage.wanted(issuer_mode="website", issuer_url="")
 
-        report = commands.everything(wanted, stage.key, stage.how(verify=False))
+        report = commands.everything(expected, stage.key, stage.how(verify=False))
 
         (account,) = simulator.resources(state.ACCOUNT)
         assert report.issuer == account["properties"]["primaryEndpoints"]["web"].rstrip("/")
@@ -162,9 +162,9 @@ def test_a_static_website_is_an_issuer_without_a_public_container(
 
 
 def test_documents_for_another_host_need_no_account(stage: Stage) -> None:
-    wanted = stage.wanted(issuer_mode="none", issuer_url="https://issuer.example/c1")
+    expected = stage.wanted(issuer_mode="none", issuer_url="https://issuer.example/c1")
 
-    report = commands.issuer(wanted, stage.key, stage.how())
+    report = commands.issuer(expected, stage.key, stage.how())
 
     assert stage.simulator.calls == []
     assert report.issuer == "https://issuer.example/c1"

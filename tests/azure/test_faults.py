@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.azure import scenario
+from tests.azure.provisioning_run import Stage
 from tests.azure.scenario import FAULTS, Fresh, attempt, calls
-from tests.azure.world import Stage
 
 
 @pytest.mark.slow
@@ -30,7 +30,7 @@ def test_a_fault_at_every_call_then_a_rerun_and_a_delete(kind: str, step: int, f
 def test_a_fault_at_every_call_of_delete_then_a_rerun(kind: str, fresh: Fresh, tmp_path: Path) -> None:
     with fresh() as clean:
         clean.create()
-        made, files = clean.simulator.state, tmp_path / "made"
+        created, files = clean.simulator.state, tmp_path / "made"
         shutil.copytree(clean.out, files)
         clean.simulator.forget()
         clean.delete(parallel=1)
@@ -39,7 +39,7 @@ def test_a_fault_at_every_call_of_delete_then_a_rerun(kind: str, fresh: Fresh, t
 
     for number in range(count):
         with fresh() as stage:
-            stage.simulator.renew(**made)
+            stage.simulator.renew(**created)
             shutil.copytree(files, stage.out)
             stage.simulator.fault(on="* /subscriptions*", skip=number, **FAULTS[kind])
             attempt(functools.partial(stage.delete, parallel=1))
@@ -53,7 +53,7 @@ def test_killed_at_every_write_and_run_again(fresh: Fresh) -> None:
     """SIGKILL, while a write hangs in the cloud: nothing half-written on disk, and a rerun ends the same."""
     with fresh() as clean:
         clean.create(parallel=1)
-        made, files = clean.left(), clean.files()
+        created, files = clean.left(), clean.files()
         writes = len(clean.simulator.writes())
     assert writes > 9
 
@@ -68,7 +68,7 @@ def test_killed_at_every_write_and_run_again(fresh: Fresh) -> None:
 
             stage.create(parallel=1)
 
-            assert (stage.left(), stage.files()) == (made, files), f"killed at write {number}"
+            assert (stage.left(), stage.files()) == (created, files), f"killed at write {number}"
 
 
 def _command(stage: Stage) -> list[str]:

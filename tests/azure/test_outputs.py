@@ -101,7 +101,7 @@ def test_an_inventory_of_another_name_is_not_used(tmp_path: Path) -> None:
     assert mode(tmp_path / FILE) == 0o600
 
 
-class Told:
+class OutputLines:
     def __init__(self) -> None:
         self.done_steps: list[str] = []
 
@@ -118,8 +118,8 @@ class Told:
 def _step(identifier: str, value: plans.Value = "", after: tuple[str, ...] = ()) -> PlannedStep:
     from vestibule.provision.azure.actions import WriteAzureSecret
 
-    made = OwnedResource("thing", identifier)
-    return PlannedStep(identifier, "create", identifier, WriteAzureSecret(None, value, ""), after, made)  # type: ignore[arg-type]
+    created = OwnedResource("thing", identifier)
+    return PlannedStep(identifier, "create", identifier, WriteAzureSecret(None, value, ""), after, created)  # type: ignore[arg-type]
 
 
 def test_a_value_that_a_step_finds_out_reaches_those_after_it(tmp_path: Path) -> None:
@@ -129,17 +129,17 @@ def test_a_value_that_a_step_finds_out_reaches_those_after_it(tmp_path: Path) ->
         seen[step.id] = step.action.client
         return {"answer": f"from {step.id}"}
 
-    told = Told()
+    reported = OutputLines()
     run(
         [_step("b", StepResult("a", "answer"), ("a",)), _step("a")],
         perform,
         known={},
         inventory=Inventory(tmp_path, "azure", "x"),
-        progress=told,
+        progress=reported,
     )
 
     assert seen == {"a": "", "b": "from a"}
-    assert told.done_steps == ["a", "b"]
+    assert reported.done_steps == ["a", "b"]
 
 
 def test_a_failure_stops_what_needs_it_and_what_is_done_is_recorded(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_failure_stops_what_needs_it_and_what_is_done_is_recorded(tmp_path: Pa
             perform,
             known={},
             inventory=inventory,
-            progress=Told(),
+            progress=OutputLines(),
             parallel=1,
         )
 

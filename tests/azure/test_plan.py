@@ -138,7 +138,7 @@ def test_assignments_without_properties_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "why"),
+    ("existing", "why"),
     [
         (credential(issuer="https://old.example/x"), "issuer"),
         (credential(subject="system:serviceaccount:other:sa-one"), "subject"),
@@ -146,9 +146,9 @@ def test_assignments_without_properties_are_passed_over() -> None:
     ],
 )
 def test_a_credential_that_differs_is_written_and_the_plan_says_in_what(
-    there: FederatedCredential, why: str
+    existing: FederatedCredential, why: str
 ) -> None:
-    found = world(credentials={"demo1-ns1-secret1": (there,)})
+    found = world(credentials={"demo1-ns1-secret1": (existing,)})
 
     (step, _) = plan.identities(wanted(request()), found).steps
 
@@ -195,11 +195,11 @@ def test_a_custom_role_of_the_same_name_that_is_not_ours_is_refused() -> None:
         plan.identities(wanted(request(permissions=["Microsoft.Compute/disks/read"])), found).accepted()
 
 
-def test_roles_that_do_not_exist_or_exist_twice_are_all_told_at_once() -> None:
-    asked = request(roleBindings=[{"role": "Nobody's"}, {"role": "Contributor"}])
+def test_roles_that_do_not_exist_or_exist_twice_are_all_reported_at_once() -> None:
+    requested = request(roleBindings=[{"role": "Nobody's"}, {"role": "Contributor"}])
     found = world(roles={"Contributor": (values.CONTRIBUTOR, values.CONTRIBUTOR)})
 
-    first, second = plan.identities(wanted(asked), found).problems
+    first, second = plan.identities(wanted(requested), found).problems
 
     assert "Nobody's" in first.text
     assert "0 exist" in first.text
@@ -207,20 +207,20 @@ def test_roles_that_do_not_exist_or_exist_twice_are_all_told_at_once() -> None:
 
 
 def test_a_custom_role_is_written_only_when_its_permissions_differ() -> None:
-    asked = request(permissions=["a/read"], dataPermissions=["b/read"])
+    requested = request(permissions=["a/read"], dataPermissions=["b/read"])
     mark = "Custom role for OpenShift. Owned by: demo1"
     same = AzureRole("/r/g", "g", "demo1-ns1-secret1", mark, ("a/read",), ("b/read",), custom=True)
     other = same._replace(actions=("c/read",))
     verbs = []
     for role in (same, other):
         found = world(roles={"demo1-ns1-secret1": (role,)}, assignments={})
-        planned = plan.identities(wanted(asked), found)
+        planned = plan.identities(wanted(requested), found)
         verbs.append([step.verb for step in planned.steps if step.id.startswith("role/")])
 
     assert verbs == [[], ["update"]]
 
 
-def test_everything_wrong_is_told_before_the_first_call() -> None:
+def test_everything_wrong_is_reported_before_the_first_call() -> None:
     many = request(accounts=tuple(f"sa-{number}" for number in range(21)))
     nothing = request("cr2", other="x")
     bad = wanted(

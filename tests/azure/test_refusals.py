@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.azure.provisioning_run import REQUEST, Stage
 from tests.azure.simulator import Simulated
-from tests.azure.world import REQUEST, Stage
 from tests.cli.process import run_main
 from vestibule.errors import InvalidInput
 from vestibule.provision.azure import commands
@@ -95,11 +95,11 @@ def test_identities_are_made_only_for_an_issuer_that_is_published(stage: Stage) 
 def test_the_plan_of_create_all_is_the_plans_of_its_commands(stage: Stage) -> None:
     stage.create()
 
-    whole = stage.create(plan_only=True).plan
+    full = stage.create(plan_only=True).plan
     issuer = commands.issuer(stage.wanted(), stage.key, stage.how(plan_only=True)).plan
     identities = commands.identities(stage.wanted(), stage.how(plan_only=True)).plan
 
-    assert [*map(str, whole.steps)] == [*map(str, (*issuer.steps, *identities.steps))]
+    assert [*map(str, full.steps)] == [*map(str, (*issuer.steps, *identities.steps))]
 
 
 def test_a_website_whose_address_is_known_after_its_account_is_trusted_by_its_address(stage: Stage) -> None:

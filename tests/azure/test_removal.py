@@ -24,7 +24,7 @@ ALL = (
 
 
 def belongings(**more: Any) -> ObservedForDelete:
-    made = ObservedForDelete(
+    created = ObservedForDelete(
         ResourceGroup("demo1-oidc", "eastus", values.OWNED),
         StorageAccount("demo1-oidc", "demo1", "eastus", values.OWNED),
         (identity(),),
@@ -32,7 +32,7 @@ def belongings(**more: Any) -> ObservedForDelete:
         (assignment(role="/r/R1"), assignment(id="A2", name="A2")),
         ALL,
     )
-    return made._replace(**more)
+    return created._replace(**more)
 
 
 def planned(found: ObservedForDelete, inventory: Inventory | None = None, *, whole: bool = False) -> StepPlan:
@@ -59,7 +59,7 @@ def test_a_role_whose_owner_only_begins_with_our_name_stays() -> None:
     assert not [step for step in planned(belongings()).steps if step.id == "role/R2"]
 
 
-def test_an_account_without_our_tag_stays_and_is_told() -> None:
+def test_an_account_without_our_tag_stays_and_is_reported() -> None:
     theirs = StorageAccount("demo1-oidc", "demo1", "eastus", {})
 
     found = planned(belongings(account=theirs))
@@ -95,9 +95,9 @@ def test_a_group_goes_as_a_whole_only_if_nothing_else_is_in_it() -> None:
 
     assert told(alone)[-1] == "resource group demo1-oidc"
     assert not [title for title in told(alone) if "storage account" in title]
-    for kept in (crowded, untagged):
-        assert "resource group demo1-oidc" not in told(kept)
-        assert [remark for remark in kept.remarks if "resource group demo1-oidc is kept" in remark]
+    for stored in (crowded, untagged):
+        assert "resource group demo1-oidc" not in told(stored)
+        assert [remark for remark in stored.remarks if "resource group demo1-oidc is kept" in remark]
 
 
 def test_assignments_without_properties_are_left_alone() -> None:

@@ -102,11 +102,11 @@ def test_what_some_reader_takes_for_something_else_is_quoted(odd: str) -> None:
 def test_a_secret_is_what_an_installer_reads() -> None:
     request = values.request()
 
-    made = manifests.secret(
+    created = manifests.secret(
         request, client=values.CLIENT, tenant=values.TENANT, region="eastus", subscription=values.SUBSCRIPTION
     )
 
-    assert made == (
+    assert created == (
         "apiVersion: v1\nstringData:\n"
         f"  azure_client_id: {values.CLIENT}\n  azure_tenant_id: {values.TENANT}\n  azure_region: eastus\n"
         f"  azure_subscription_id: {values.SUBSCRIPTION}\n"
@@ -116,18 +116,18 @@ def test_a_secret_is_what_an_installer_reads() -> None:
 
 
 def test_a_secret_without_an_identity_cannot_be_applied() -> None:
-    made = manifests.secret(values.request(), client="", tenant="", region="r", subscription="s")
+    created = manifests.secret(values.request(), client="", tenant="", region="r", subscription="s")
 
     with pytest.raises(yaml.YAMLError):
-        yaml.safe_load(made)
+        yaml.safe_load(created)
 
 
 @given(st.text("abc-.xyz019", min_size=1, max_size=200), st.text("abc-.xyz019", min_size=1, max_size=200))
 def test_names_that_differ_stay_different_and_legal(one: str, other: str) -> None:
-    made = [names.identity("demo1", "ns1", secret) for secret in (one, other)]
+    created = [names.identity("demo1", "ns1", secret) for secret in (one, other)]
 
-    assert all(len(name) <= 128 for name in made)
-    assert (made[0] == made[1]) == (one == other)
+    assert all(len(name) <= 128 for name in created)
+    assert (created[0] == created[1]) == (one == other)
 
 
 @pytest.mark.parametrize("account", ["ab", "a.b.c", "x" * 121, "machine-api-controllers"])

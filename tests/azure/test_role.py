@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.azure.provisioning_run import Stage
 from tests.azure.scenario import Fresh, attempt
 from tests.azure.simulator import Simulated
-from tests.azure.world import Stage
 from vestibule.provision.azure import installer_role
 from vestibule_simulators.azure import state
 
@@ -42,7 +42,7 @@ def give(simulator: Simulated, actions: list[str], data: list[str]) -> None:
             del world.resources[key]
     name, assigned, root = str(uuid.uuid4()), str(uuid.uuid4()), simulator.root
     role = f"{root}/providers/Microsoft.Authorization/roleDefinitions/{name}"
-    made = [
+    created = [
         {
             "id": role,
             "name": name,
@@ -62,7 +62,7 @@ def give(simulator: Simulated, actions: list[str], data: list[str]) -> None:
             "properties": {"roleDefinitionId": role, "principalId": principal, "scope": root},
         },
     ]
-    world.resources.update({str(one["id"]).lower(): one for one in made})
+    world.resources.update({str(one["id"]).lower(): one for one in created})
 
 
 def definition(command: str) -> dict[str, Any]:

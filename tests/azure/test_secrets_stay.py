@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.azure.provisioning_run import Stage
 from tests.azure.simulator import Simulated
-from tests.azure.world import Stage
 
 
 @pytest.mark.parametrize("broken", [False, True], ids=["a good run", "a run that fails"])

@@ -28,26 +28,26 @@ def simulator(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Simulated]:
     """One of each kind."""
-    wanted = {}
+    expected = {}
     if request.param == "azurite":
         azurite: Azurite = request.getfixturevalue("azurite")
-        wanted = {"azurite": azurite.account_url, "trust": Path(azurite.bundle)}
+        expected = {"azurite": azurite.account_url, "trust": Path(azurite.bundle)}
     with Simulated(
-        tmp_path / "s", SimulatorSettings(operation_seconds=0.0, data_access=False), **wanted
-    ) as made:
-        made.environ(monkeypatch)
-        yield made
+        tmp_path / "s", SimulatorSettings(operation_seconds=0.0, data_access=False), **expected
+    ) as created:
+        created.environ(monkeypatch)
+        yield created
 
 
 @pytest.fixture
 def azure(simulator: Simulated) -> Iterator[Clients]:
-    with clients(simulator) as made:
-        made.groups.resource_groups.create_or_update("rg", {"location": "eastus"})
+    with clients(simulator) as created:
+        created.groups.resource_groups.create_or_update("rg", {"location": "eastus"})
         account = f"demo{abs(hash(simulator.base)) % 10**9}"
-        made.storage.storage_accounts.begin_create("rg", account, ACCOUNT).result()
+        created.storage.storage_accounts.begin_create("rg", account, ACCOUNT).result()
         body = {"properties": {"publicAccess": "Blob"}}
-        made.storage.blob_containers.create("rg", account, "docs", body)
-        yield made
+        created.storage.blob_containers.create("rg", account, "docs", body)
+        yield created
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_conditions_are_kept(simulator: Simulated, account: str, key: str) -> No
         with pytest.raises(HttpResponseError) as changed:
             blob.upload_blob(b"3", overwrite=True, etag=first, match_condition=MatchConditions.IfNotModified)
         content = blob.download_blob().readall()
-        with pytest.raises(HttpResponseError) as kept:
+        with pytest.raises(HttpResponseError) as stored:
             blob.delete_blob(etag=first, match_condition=MatchConditions.IfNotModified)
         blob.delete_blob()
         with pytest.raises(HttpResponseError) as gone:
@@ -116,7 +116,7 @@ def test_conditions_are_kept(simulator: Simulated, account: str, key: str) -> No
 
     assert first != second
     assert content == b"2"
-    assert [code(one.value) for one in (exists, changed, kept, gone)] == [
+    assert [code(one.value) for one in (exists, changed, stored, gone)] == [
         "BlobAlreadyExists",
         "ConditionNotMet",
         "ConditionNotMet",

@@ -26,12 +26,12 @@ def running(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, A
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            said = ""
+            message = ""
             for line in process.stdout:
-                said += line
+                message += line
                 if line == "}\n":
                     break
-            yield process, json.loads(said), folder
+            yield process, json.loads(message), folder
         finally:
             process.kill()
 
@@ -52,7 +52,7 @@ def shell(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
 def test_the_worked_example_of_its_help_works(
     running: tuple[subprocess.Popen[str], dict[str, Any], Path], tmp_path: Path
 ) -> None:
-    process, said, folder = running
+    process, message, folder = running
     (tmp_path / "requests").mkdir()
     done = shell(
         folder,
@@ -67,12 +67,14 @@ def test_the_worked_example_of_its_help_works(
 
     assert done.returncode == 0, done.stderr
     assert process.wait(30) == 0
-    assert said["cloudFile"] == str(folder / "cloud.json")
+    assert message["cloudFile"] == str(folder / "cloud.json")
     assert stat.S_IMODE((folder / "env.sh").stat().st_mode) == 0o600
     assert stat.S_IMODE((folder / "server.key").stat().st_mode) == 0o600
-    kept = json.loads((tmp_path / "state.json").read_text())
-    assert [one["name"] for one in kept["resources"] if one["type"].endswith("storageAccounts")] == ["demo1"]
-    assert "demo1/demo1/openid/v1/jwks" in kept["blobs"]
+    stored = json.loads((tmp_path / "state.json").read_text())
+    assert [one["name"] for one in stored["resources"] if one["type"].endswith("storageAccounts")] == [
+        "demo1"
+    ]
+    assert "demo1/demo1/openid/v1/jwks" in stored["blobs"]
 
 
 @pytest.mark.parametrize(

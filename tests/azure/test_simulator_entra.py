@@ -57,8 +57,8 @@ class Workload:
 
 @pytest.fixture
 def azure(simulator: Simulated) -> Iterator[Clients]:
-    with clients(simulator) as made:
-        yield made
+    with clients(simulator) as created:
+        yield created
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_token_for_blobs_is_none_for_arm(simulator: Simulated) -> None:
         azure.groups.resource_groups.get("rg")
 
 
-def test_a_workload_gets_a_token_and_only_the_rights_of_its_roles(
+def test_a_workload_gets_a_token_and_only_the_permissions_of_its_roles(
     workload: Workload, simulator: Simulated
 ) -> None:
     with workload.login() as login, clients(simulator, login) as mine:
@@ -142,7 +142,7 @@ def test_an_identity_that_trusts_nobody_says_so(workload: Workload) -> None:
     workload.refused("AADSTS70021")
 
 
-def test_an_issuer_that_cannot_be_read_is_told(workload: Workload, simulator: Simulated) -> None:
+def test_an_issuer_that_cannot_be_read_is_reported(workload: Workload, simulator: Simulated) -> None:
     body = {"properties": {"publicAccess": "None"}}
     workload.azure.storage.blob_containers.update("rg", "demo1", "demo1", body)
     workload.refused("AADSTS50166")

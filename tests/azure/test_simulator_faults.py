@@ -32,7 +32,7 @@ def control(simulator: Simulated, method: str, name: str, body: Any = None) -> A
     return json.loads(content) if content else None
 
 
-def test_a_throttled_call_is_repeated_when_it_is_told_to(simulator: Simulated) -> None:
+def test_a_throttled_call_is_repeated_when_it_is_reported_to(simulator: Simulated) -> None:
     simulator.fault(on="GET */resourcegroups/rg", times=1, status=429, retry_after=1)
     with clients(simulator, retry_total=3) as azure:
         azure.groups.resource_groups.create_or_update("rg", GROUP)
@@ -127,16 +127,16 @@ def test_control_works_without_a_login_and_shows_no_secret(simulator: Simulated)
     with clients(simulator) as azure:
         azure.groups.resource_groups.create_or_update("rg", GROUP)
     found = control(simulator, "GET", "calls")
-    kept = control(simulator, "GET", "state")
+    stored = control(simulator, "GET", "state")
     control(simulator, "PUT", "state", {"resources": []})
 
     assert [rule["code"] for rule in rules] == ["X"]
     assert control(simulator, "GET", "faults") == []
     assert [one["body"] for one in found["calls"] if one["method"] == "PUT"] == [GROUP]
     assert simulator.settings.client_secret not in json.dumps(found)
-    assert [one["name"] for one in kept["resources"] if one["type"].endswith("resourceGroups")] == ["rg"]
+    assert [one["name"] for one in stored["resources"] if one["type"].endswith("resourceGroups")] == ["rg"]
     assert all(one["type"].endswith("Assignments") for one in simulator.state["resources"])
-    assert simulator.settings.client_secret == kept["settings"]["clientSecret"]
+    assert simulator.settings.client_secret == stored["settings"]["clientSecret"]
 
 
 def test_wrong_control_is_refused_in_words(simulator: Simulated) -> None:

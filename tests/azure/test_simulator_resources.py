@@ -22,9 +22,9 @@ CREDENTIAL = {
 
 @pytest.fixture
 def azure(simulator: Simulated) -> Iterator[Clients]:
-    with clients(simulator) as made:
-        made.groups.resource_groups.create_or_update("rg", {"location": "eastus", "tags": {"a": "b"}})
-        yield made
+    with clients(simulator) as created:
+        created.groups.resource_groups.create_or_update("rg", {"location": "eastus", "tags": {"a": "b"}})
+        yield created
 
 
 def test_groups_are_found_by_any_letter_case_and_keep_theirs(azure: Clients) -> None:
@@ -60,7 +60,7 @@ def test_names_of_groups_have_rules(azure: Clients) -> None:
         azure.groups.resource_groups.create_or_update("ends.", {"location": "eastus"})
 
 
-def test_what_does_not_exist_is_told_with_azures_own_codes(azure: Clients) -> None:
+def test_what_does_not_exist_is_reported_with_azures_own_codes(azure: Clients) -> None:
     with refused(404, "ResourceGroupNotFound"):
         azure.groups.resource_groups.get("nothing")
     with refused(404, "ResourceGroupNotFound"):
@@ -83,7 +83,7 @@ def test_a_deleted_group_takes_everything_with_it(azure: Clients, simulator: Sim
 
 
 def test_an_account_is_made_changed_listed_and_deleted(azure: Clients) -> None:
-    made = azure.storage.storage_accounts.begin_create("rg", "demo1", ACCOUNT).result()
+    created = azure.storage.storage_accounts.begin_create("rg", "demo1", ACCOUNT).result()
     azure.storage.storage_accounts.update("rg", "demo1", {"tags": {"x": "y"}})
     (listed,) = azure.storage.storage_accounts.list_by_resource_group("rg")
     keys = azure.storage.storage_accounts.list_keys("rg", "demo1")
@@ -91,7 +91,7 @@ def test_an_account_is_made_changed_listed_and_deleted(azure: Clients) -> None:
     azure.storage.storage_accounts.delete("rg", "demo1")
     azure.storage.storage_accounts.delete("rg", "demo1")
 
-    assert made.provisioning_state == "Succeeded"
+    assert created.provisioning_state == "Succeeded"
     assert (listed.tags, listed.allow_blob_public_access, listed.location) == ({"x": "y"}, True, "eastus")
     assert [key.key_name for key in keys.keys_property] == ["key1", "key2"]
     assert found == [("Microsoft.Storage/storageAccounts", "demo1")]
@@ -155,10 +155,10 @@ def test_lists_come_in_pages(tmp_path: Path) -> None:
 
 def test_an_identity_has_a_principal_for_life_and_tags_that_change(azure: Clients) -> None:
     calls = azure.identities.user_assigned_identities
-    made = calls.create_or_update("rg", "ident", {"location": "eastus", "tags": {"a": "b"}})
+    created = calls.create_or_update("rg", "ident", {"location": "eastus", "tags": {"a": "b"}})
     again = calls.create_or_update("rg", "IDENT", {"location": "eastus", "tags": {}})
 
-    assert (made.principal_id, made.client_id) == (again.principal_id, again.client_id)
+    assert (created.principal_id, created.client_id) == (again.principal_id, again.client_id)
     assert (again.name, again.tags) == ("ident", {})
 
 

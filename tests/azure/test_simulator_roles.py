@@ -17,15 +17,17 @@ READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 
 @pytest.fixture
 def azure(simulator: Simulated) -> Iterator[Clients]:
-    with clients(simulator) as made:
-        made.groups.resource_groups.create_or_update("rg", {"location": "eastus"})
-        yield made
+    with clients(simulator) as created:
+        created.groups.resource_groups.create_or_update("rg", {"location": "eastus"})
+        yield created
 
 
 @pytest.fixture
 def principal(azure: Clients) -> str:
-    made = azure.identities.user_assigned_identities.create_or_update("rg", "ident", {"location": "eastus"})
-    return str(made.principal_id)
+    created = azure.identities.user_assigned_identities.create_or_update(
+        "rg", "ident", {"location": "eastus"}
+    )
+    return str(created.principal_id)
 
 
 def assign(simulator: Simulated, azure: Clients, principal: str, name: str = "", **more: Any) -> Any:
@@ -64,31 +66,31 @@ def test_a_custom_role_is_unique_by_its_title(azure: Clients, simulator: Simulat
 def test_a_role_that_somebody_has_is_not_deleted(
     azure: Clients, simulator: Simulated, principal: str
 ) -> None:
-    made = azure.roles.role_definitions.create_or_update(
+    created = azure.roles.role_definitions.create_or_update(
         simulator.root, guid(), role("x", "*/read", scope=simulator.root)
     )
-    given = assign(simulator, azure, principal, role=made.id)
+    given = assign(simulator, azure, principal, role=created.id)
 
     with refused(400, "RoleDefinitionHasAssignments"):
-        azure.roles.role_definitions.delete(simulator.root, made.name)
+        azure.roles.role_definitions.delete(simulator.root, created.name)
     azure.roles.role_assignments.delete(given.scope, given.name)
-    azure.roles.role_definitions.delete(simulator.root, made.name)
+    azure.roles.role_definitions.delete(simulator.root, created.name)
     assert list(azure.roles.role_definitions.list(simulator.root, filter="type eq 'CustomRole'")) == []
 
 
 def test_one_assignment_exists_once_whatever_it_is_called(
     azure: Clients, simulator: Simulated, principal: str
 ) -> None:
-    made = assign(simulator, azure, principal)
-    again = assign(simulator, azure, principal, made.name)
+    created = assign(simulator, azure, principal)
+    again = assign(simulator, azure, principal, created.name)
 
-    assert again.id == made.id
+    assert again.id == created.id
     with refused(409, "RoleAssignmentExists"):
         assign(simulator, azure, principal)
     with refused(409, "RoleAssignmentUpdateNotPermitted"):
-        assign(simulator, azure, guid(), made.name, principalType="ServicePrincipal")
+        assign(simulator, azure, guid(), created.name, principalType="ServicePrincipal")
     listed = azure.roles.role_assignments.list_for_subscription(filter=f"assignedTo('{principal}')")
-    assert [one.name for one in listed] == [made.name]
+    assert [one.name for one in listed] == [created.name]
 
 
 def test_nobody_and_nothing_can_be_assigned(azure: Clients, simulator: Simulated, principal: str) -> None:
@@ -103,9 +105,9 @@ def test_nobody_and_nothing_can_be_assigned(azure: Clients, simulator: Simulated
 
 
 def test_who_names_the_type_of_a_principal_is_believed(azure: Clients, simulator: Simulated) -> None:
-    made = assign(simulator, azure, guid(), principalType="ServicePrincipal", description="why")
+    created = assign(simulator, azure, guid(), principalType="ServicePrincipal", description="why")
 
-    assert (made.principal_type, made.description) == ("ServicePrincipal", "why")
+    assert (created.principal_type, created.description) == ("ServicePrincipal", "why")
 
 
 def test_other_parts_hear_of_new_things_later(tmp_path: Path) -> None:
@@ -115,18 +117,18 @@ def test_other_parts_hear_of_new_things_later(tmp_path: Path) -> None:
         one = azure.identities.user_assigned_identities.create_or_update(
             "rg", "ident", {"location": "eastus"}
         )
-        made = azure.roles.role_definitions.create_or_update(
+        created = azure.roles.role_definitions.create_or_update(
             simulator.root, guid(), role("x", "*/read", scope=simulator.root)
         )
         with refused(400, "PrincipalNotFound"):
             assign(simulator, azure, one.principal_id)
         with refused(400, "RoleDefinitionDoesNotExist"):
-            assign(simulator, azure, one.principal_id, role=made.id)
+            assign(simulator, azure, one.principal_id, role=created.id)
         with refused(404, "ParentResourceNotFound"):
             azure.identities.federated_identity_credentials.create_or_update("rg", "ident", "abc", {})
         assert list(azure.roles.role_definitions.list(simulator.root, filter="roleName eq 'x'")) == []
         simulator.pass_time(61)
-        assign(simulator, azure, one.principal_id, role=made.id)
+        assign(simulator, azure, one.principal_id, role=created.id)
         assert len(list(azure.roles.role_definitions.list(simulator.root, filter="roleName eq 'x'"))) == 1
 
 

@@ -32,12 +32,12 @@ def granted(simulator: Simulated, *roles: str) -> None:
         world.drop(one["id"])
     for number, role in enumerate(roles):
         name = f"{simulator.root}/providers/Microsoft.Authorization/roleAssignments/{number}"
-        said = {
+        message = {
             "roleDefinitionId": f"/providers/Microsoft.Authorization/roleDefinitions/{role}",
             "principalId": simulator.settings.principal_id,
             "scope": simulator.root,
         }
-        world.put(name, {"id": name, "name": str(number), "type": state.ASSIGNMENT, "properties": said})
+        world.put(name, {"id": name, "name": str(number), "type": state.ASSIGNMENT, "properties": message})
 
 
 WAYS = {
@@ -73,9 +73,9 @@ def test_a_key_is_made_once(simulator: Simulated, keys: VaultKeys) -> None:
 
 def test_a_key_that_was_rotated_has_another_version(simulator: Simulated, keys: VaultKeys) -> None:
     first = keys.version("g", "kv1", "etcd")
-    made = vaults.rotate(simulator.running.simulator.world, "kv1", "etcd")
+    created = vaults.rotate(simulator.running.simulator.world, "kv1", "etcd")
 
-    assert keys.version("g", "kv1", "etcd").version == made != first.version
+    assert keys.version("g", "kv1", "etcd").version == created != first.version
 
 
 def test_no_key_is_made_where_there_is_no_vault(keys: VaultKeys) -> None:
@@ -94,8 +94,8 @@ def test_a_key_whose_making_is_not_answered_gets_no_second_version(simulator: Si
         keys.version("g", "kv1", "etcd")
     keys.version("g", "kv1", "etcd")
 
-    made = [one for one in simulator.calls if one["path"].endswith("/etcd/create")]
-    assert len([one for one in made if one["status"] != 401]) == 1
+    created = [one for one in simulator.calls if one["path"].endswith("/etcd/create")]
+    assert len([one for one in created if one["status"] != 401]) == 1
 
 
 def test_the_vault_is_not_asked_while_the_manager_answers(simulator: Simulated) -> None:
@@ -106,7 +106,7 @@ def test_the_vault_is_not_asked_while_the_manager_answers(simulator: Simulated) 
     assert not [one for one in simulator.calls if ".vault/" in one["path"]]
 
 
-def test_who_may_not_on_either_way_is_told_both(simulator: Simulated) -> None:
+def test_who_may_not_on_either_way_is_reported_both(simulator: Simulated) -> None:
     vaulted(simulator)
     granted(simulator, builtin_roles.BLOB_CONTRIBUTOR)
     keys = keyvault_keys.either(simulator.credential(), simulator.settings.subscription, simulator.cloud)
@@ -119,7 +119,7 @@ def test_who_may_not_on_either_way_is_told_both(simulator: Simulated) -> None:
     assert "kv1, etcd" in text
 
 
-def test_who_may_only_read_is_told_that_no_key_can_be_made(simulator: Simulated) -> None:
+def test_who_may_only_read_is_reported_that_no_key_can_be_made(simulator: Simulated) -> None:
     vaulted(simulator)
     granted(simulator, CRYPTO_USER)
     keys = VaultDataPlaneKeys(simulator.credential(), simulator.cloud)

@@ -29,7 +29,7 @@ class Cluster:
         """A token; any claim can be another, ``kid`` is the header's."""
         now = int(time.time())
         kid = claims.pop("kid", self.public.kid)
-        said = {
+        message = {
             "iss": self.issuer,
             "sub": SUBJECT,
             "aud": [AUDIENCE],
@@ -38,7 +38,7 @@ class Cluster:
             "exp": now + 3600,
             **claims,
         }
-        return jwt.encode(said, self.pair.private, "RS256", headers={"kid": kid})
+        return jwt.encode(message, self.pair.private, "RS256", headers={"kid": kid})
 
     def publish(self, simulator: Simulated, azure: Clients) -> None:
         """Group, public account and container, and both documents."""

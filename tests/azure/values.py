@@ -49,32 +49,34 @@ def request(name: str = "cr1", *, accounts: tuple[str, ...] = ("sa-one",), **spe
 
 
 def wanted(*requests: CredentialsRequest, **more: Any) -> AzureRequest:
-    made = AzureRequest(
+    created = AzureRequest(
         NAMES, "eastus", SUBSCRIPTION, TENANT, endpoints.PUBLIC, {}, ISSUER, requests=requests
     )
-    return made._replace(**more)
+    return created._replace(**more)
 
 
 def identity(**more: Any) -> ManagedIdentity:
     name = "demo1-ns1-secret1"
-    made = ManagedIdentity(f"{SCOPE}/{name}", "demo1-oidc", name, "eastus", OWNED, PRINCIPAL, CLIENT, TENANT)
-    return made._replace(**more)
+    created = ManagedIdentity(
+        f"{SCOPE}/{name}", "demo1-oidc", name, "eastus", OWNED, PRINCIPAL, CLIENT, TENANT
+    )
+    return created._replace(**more)
 
 
 def assignment(**more: Any) -> RoleAssignment:
     mark = rules.ROLE_DESCRIPTION.format("demo1")
-    made = RoleAssignment("A1", "A1", f"{SCOPE}/resourceGroups/demo1", CONTRIBUTOR.id, PRINCIPAL, mark)
-    return made._replace(**more)
+    created = RoleAssignment("A1", "A1", f"{SCOPE}/resourceGroups/demo1", CONTRIBUTOR.id, PRINCIPAL, mark)
+    return created._replace(**more)
 
 
 def credential(**more: Any) -> FederatedCredential:
-    made = FederatedCredential("sa-one", ISSUER, "system:serviceaccount:ns1:sa-one", ("openshift",))
-    return made._replace(**more)
+    created = FederatedCredential("sa-one", ISSUER, "system:serviceaccount:ns1:sa-one", ("openshift",))
+    return created._replace(**more)
 
 
 def world(**more: Any) -> ObservedAzure:
     """Everything that `wanted(request())` wants."""
-    made = ObservedAzure(
+    created = ObservedAzure(
         ResourceGroup("demo1-oidc", "eastus", OWNED),
         ResourceGroup("demo1", "eastus", OWNED),
         StorageAccount("demo1-oidc", "demo1", "eastus", OWNED),
@@ -84,4 +86,4 @@ def world(**more: Any) -> ObservedAzure:
         {PRINCIPAL: (assignment(),)},
         {"demo1-ns1-secret1": (credential(),)},
     )
-    return made._replace(**more)
+    return created._replace(**more)

@@ -21,9 +21,9 @@ from tests.rig.controlplane import ControlPlane
 @pytest.fixture(scope="module")
 def stages(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
     """Gone after each file: others on the same control plane count what is registered."""
-    made = Stages(control_plane, tmp_path_factory.mktemp("chain"))
-    yield made
-    made.close()
+    created = Stages(control_plane, tmp_path_factory.mktemp("chain"))
+    yield created
+    created.close()
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +50,7 @@ def sdks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sdks]:
 @pytest.fixture
 def clouds(control_plane: ControlPlane, certificates: Certificates, sdks: Sdks) -> Iterator[Clouds]:
     """Doubles that trust nobody yet. A conversation that breaks is a fault of the test."""
-    made = Clouds(Issuers([control_plane]), certificates, sdks)
-    with made.gateway:
-        yield made
-    assert made.gateway.broken == []
+    created = Clouds(Issuers([control_plane]), certificates, sdks)
+    with created.gateway:
+        yield created
+    assert created.gateway.broken == []

@@ -58,20 +58,20 @@ class Outcome(NamedTuple):
 class Container:
     """One container of a pod that is laid out."""
 
-    def __init__(self, laid: LaidOut, name: str) -> None:
-        spec = laid.pod["spec"]
+    def __init__(self, rendered: LaidOut, name: str) -> None:
+        spec = rendered.pod["spec"]
         self.spec: Json = next(
             one for one in [*spec.get("initContainers", []), *spec["containers"]] if one["name"] == name
         )
-        self.name, self._laid = name, laid
-        self.folder = laid.folder / "containers" / name
+        self.name, self._laid = name, rendered
+        self.folder = rendered.folder / "containers" / name
         self.folder.mkdir(parents=True, exist_ok=True)
         self.mounts: dict[str, Path] = {}
         for mount in self.spec.get("volumeMounts", []):
             if "subPathExpr" in mount:
                 raise Unsupported(f"container {name}: subPathExpr")
             inside = mount["mountPath"].rstrip("/")
-            self.mounts[inside] = laid.volume(mount["name"]) / mount.get("subPath", "")
+            self.mounts[inside] = rendered.volume(mount["name"]) / mount.get("subPath", "")
         self.env = self._environment()
         """As the kubelet would set it, paths and all."""
 

@@ -83,11 +83,11 @@ def answer(connection: socket.socket) -> None:
         signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
         signal.alarm(job["seconds"])
         _, status = os.waitpid(child, 0)
-        told: dict[str, int | str] = {"code": os.waitstatus_to_exitcode(status)}
+        reported: dict[str, int | str] = {"code": os.waitstatus_to_exitcode(status)}
         for name, file in (("out", out), ("err", err)):
             file.seek(0)
-            told[name] = file.read().decode(errors="replace")
-        stream.write(json.dumps(told).encode())
+            reported[name] = file.read().decode(errors="replace")
+        stream.write(json.dumps(reported).encode())
 
 
 def run(job: Job, out: IO[bytes], err: IO[bytes]) -> None:

@@ -67,10 +67,10 @@ class Issuers:
         """The claims of a token of a trusted issuer. Raises Unverified."""
         try:
             header = jwt.get_unverified_header(token)
-            said = jwt.decode(token, options={"verify_signature": False})
+            message = jwt.decode(token, options={"verify_signature": False})
         except jwt.InvalidTokenError as error:
             raise Unverified("", f"not a token: {error}") from error
-        issuer = str(said.get("iss", ""))
+        issuer = str(message.get("iss", ""))
         if issuer not in trusted:
             raise Unverified(issuer, "unknown issuer")
         key = self._key(issuer, str(header.get("kid")))

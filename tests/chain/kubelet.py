@@ -58,16 +58,16 @@ class Kubelet:
         pod = allowed(lambda: self.client.get(at("pods", namespace, name)))
         return LaidOut(self.client, pod, self.folder / pod["metadata"]["uid"], mint or self.mint)
 
-    def mint(self, asked: Asked, seconds: float = 30.0) -> str:
+    def mint(self, requested: Asked, seconds: float = 30.0) -> str:
         """A token of the API server for exactly this audience and life, bound to the pod."""
-        meta = asked.pod["metadata"]
+        meta = requested.pod["metadata"]
         bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
-        spec: Json = {"expirationSeconds": asked.seconds, "boundObjectRef": bound}
-        if asked.audience:
-            spec["audiences"] = [asked.audience]
-        path = at("serviceaccounts", meta["namespace"], asked.pod["spec"]["serviceAccountName"], "token")
-        made = allowed(lambda: self.client.create(path, {"spec": spec}), seconds)
-        return str(made["status"]["token"])
+        spec: Json = {"expirationSeconds": requested.seconds, "boundObjectRef": bound}
+        if requested.audience:
+            spec["audiences"] = [requested.audience]
+        path = at("serviceaccounts", meta["namespace"], requested.pod["spec"]["serviceAccountName"], "token")
+        created = allowed(lambda: self.client.create(path, {"spec": spec}), seconds)
+        return str(created["status"]["token"])
 
 
 def allowed(call: Callable[[], Answer], seconds: float = 30.0) -> Json:

@@ -39,9 +39,9 @@ class Sdks:
             text=True,
         )
         assert self._process.stdout is not None
-        said = json.loads(self._process.stdout.readline())
-        self._port: int = said["port"]
-        self.early = frozenset[str](said["names"])
+        message = json.loads(self._process.stdout.readline())
+        self._port: int = message["port"]
+        self.early = frozenset[str](message["names"])
         """Variables that are read while the SDKs are imported."""
 
     def __enter__(self) -> Self:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.apiserver.hall import Hall
+from tests.apiserver.webhook_installation import WebhookInstallation
 from tests.chain.case import Case, Meta
 from tests.chain.kubelet import Kubelet, LaidOut, Mint
 from tests.rig.client import at
@@ -41,7 +41,7 @@ class Stage:
         self._plane, self.name = plane, name
         settings = json.loads(json.dumps(settings).replace("{folder}", str(folder)))
         webhook = {**SURELY, **settings.get("webhook", {}), "namespaceSelector": {LABEL: name}}
-        self._hall = Hall(plane, folder, name, **{**settings, "webhook": webhook})
+        self._hall = WebhookInstallation(plane, folder, name, **{**settings, "webhook": webhook})
         self._folder = folder
         self._namespaces: list[str] = []
 
@@ -50,7 +50,7 @@ class Stage:
         self._hall.apply()
         self._hall.register(self._hall.start().port)
 
-    def _wait_asked(self, namespace: str) -> None:
+    def _wait_requested(self, namespace: str) -> None:
         """Until the API server asks us about pods of a namespace."""
         replica = self._hall.replicas[0]
         self._until(lambda _: replica.metric("vestibule_admission_requests_total") > 0, namespace, "default")
@@ -78,9 +78,9 @@ class Stage:
 
     def config_map(self, namespace: str, name: str, data: Mapping[str, str]) -> None:
         """Make a ConfigMap what it should be."""
-        thing = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": dict(data)}
+        obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": dict(data)}
         path = at("configmaps", namespace, name)
-        self._plane.admin.apply(path, thing, "chain", force=True).object  # noqa: B018 - raises
+        self._plane.admin.apply(path, obj, "chain", force=True).object  # noqa: B018 - raises
 
     def write(self, name: str, content: str) -> None:
         """Write a file where ``{folder}`` in the settings leads."""
@@ -92,24 +92,22 @@ class Stage:
             stem, labels={**meta.labels, LABEL: self.name}, annotations=dict(meta.annotations)
         )
         if not self._namespaces:
-            self._wait_asked(name)
+            self._wait_requested(name)
         self._namespaces.append(name)
         return name
 
     def account(self, namespace: str, name: str, meta: Meta) -> None:
-        thing = {
-            "metadata": {"name": name, "annotations": dict(meta.annotations), "labels": dict(meta.labels)}
-        }
-        self._plane.admin.create(at("serviceaccounts", namespace), thing).object  # noqa: B018 - raises
+        obj = {"metadata": {"name": name, "annotations": dict(meta.annotations), "labels": dict(meta.labels)}}
+        self._plane.admin.create(at("serviceaccounts", namespace), obj).object  # noqa: B018 - raises
 
     def pod(self, namespace: str, meta: Meta, spec: Mapping[str, Any], account: str = ACCOUNT) -> list[str]:
         """Create a pod; what its author is told."""
         body = {"serviceAccountName": account, "containers": [{"name": "app", "image": "app"}], **spec}
-        thing = {
+        obj = {
             "metadata": {"name": POD, "annotations": dict(meta.annotations), "labels": dict(meta.labels)},
             "spec": body,
         }
-        answer = self._plane.admin.create(at("pods", namespace), thing)
+        answer = self._plane.admin.create(at("pods", namespace), obj)
         answer.object  # noqa: B018 - raises
         return answer.warnings
 
@@ -162,9 +160,9 @@ class Stages:
         if case.before is not None:
             case.before(stage, namespace)
         warnings = stage.pod(namespace, case.pod, case.spec, account)
-        laid = self.kubelet.run(namespace, POD, mint)
-        laid.warnings = warnings
-        return laid
+        rendered = self.kubelet.run(namespace, POD, mint)
+        rendered.warnings = warnings
+        return rendered
 
     def close(self) -> None:
         for stage in self._open.values():

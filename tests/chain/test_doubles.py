@@ -60,9 +60,9 @@ BY_HAND = {
 
 def test_the_pod_identity_agent_knows_its_associations(stages: Stages, clouds: Clouds) -> None:
     """The pod is written by hand: this is about the double alone."""
-    laid = stages.play(Case("agent", (AGENT,), spec=BY_HAND))
-    app = Container(laid, "app")
-    AGENT.trust(clouds, stages.issuer, laid.subject)
+    rendered = stages.play(Case("agent", (AGENT,), spec=BY_HAND))
+    app = Container(rendered, "app")
+    AGENT.trust(clouds, stages.issuer, rendered.subject)
 
     outcome = clouds.login([(app, "aws")])[0]
     assert outcome.error == ""
@@ -73,7 +73,7 @@ def test_the_pod_identity_agent_knows_its_associations(stages: Stages, clouds: C
     # asked without the SDK, which would ask three times, a second apart
     place = urlsplit(clouds.gateway.url)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=5)
-    connection.request("GET", "/v1/credentials", headers={"Authorization": laid.tokens[f"agent/{FILE}"]})
+    connection.request("GET", "/v1/credentials", headers={"Authorization": rendered.tokens[f"agent/{FILE}"]})
     answer = connection.getresponse()
 
     assert (answer.status, b"AccessDeniedException" in answer.read()) == (403, True)
@@ -81,26 +81,26 @@ def test_the_pod_identity_agent_knows_its_associations(stages: Stages, clouds: C
 
 
 def test_msal_finds_its_way_by_both_discoveries(stages: Stages, clouds: Clouds) -> None:
-    laid = stages.play(Case("msal", (AS_AZURE,), account=Meta(ALL)))
-    AS_AZURE.trust(clouds, stages.issuer, laid.subject)
+    rendered = stages.play(Case("msal", (AS_AZURE,), account=Meta(ALL)))
+    AS_AZURE.trust(clouds, stages.issuer, rendered.subject)
 
-    outcome = clouds.login([(Container(laid, "app"), "msal")])[0]
+    outcome = clouds.login([(Container(rendered, "app"), "msal")])[0]
 
     assert outcome.error == ""
     AS_AZURE.judge(clouds, outcome)
-    asked = [call.path for call in clouds.gateway.asked(AS_AZURE.host)]
-    assert f"/{AS_AZURE.tenant}/v2.0/.well-known/openid-configuration" in asked
+    requested = [call.path for call in clouds.gateway.asked(AS_AZURE.host)]
+    assert f"/{AS_AZURE.tenant}/v2.0/.well-known/openid-configuration" in requested
 
 
 def test_a_cloud_that_stumbles_is_asked_again(stages: Stages, clouds: Clouds) -> None:
     """By the SDKs of AWS and Azure; google-auth leaves it to the program."""
-    laid = stages.play(Case("stumble", EVERYWHERE, account=Meta(ALL)))
+    rendered = stages.play(Case("stumble", EVERYWHERE, account=Meta(ALL)))
     for one in EVERYWHERE:
-        one.trust(clouds, stages.issuer, laid.subject)
+        one.trust(clouds, stages.issuer, rendered.subject)
     hosts = ("sts.amazonaws.com", "sts.googleapis.com", "login.microsoftonline.com")
     clouds.gateway.faults = [Fault(host, 503, 0.1) for host in hosts]
 
-    app = Container(laid, "app")
+    app = Container(rendered, "app")
     outcomes = clouds.login([(app, one.sdk) for one in EVERYWHERE])
 
     assert [outcome.ok for outcome in outcomes] == [True, False, True]
@@ -111,8 +111,8 @@ def test_a_cloud_that_stumbles_is_asked_again(stages: Stages, clouds: Clouds) ->
 def test_only_a_signature_of_the_issuer_counts(stages: Stages) -> None:
     plane = stages.plane
     issuers, trusted = Issuers([plane]), {stages.issuer}
-    made = plane.admin.create(at("serviceaccounts", "default", "default", "token"), {"spec": {}}).object
-    real = made["status"]["token"]
+    created = plane.admin.create(at("serviceaccounts", "default", "default", "token"), {"spec": {}}).object
+    real = created["status"]["token"]
     claims, header = jwt.decode(real, options={"verify_signature": False}), jwt.get_unverified_header(real)
     kid = {"kid": header["kid"]}
     head, body, signature = real.split(".")

@@ -40,9 +40,9 @@ SPEC: dict[str, Any] = {
 
 
 def test_a_volume_is_laid_out_as_a_kubelet_does(stages: Stages) -> None:
-    laid = stages.play(Case("by hand", (), pod=Meta({"x/note": "hello"}), spec=SPEC))
-    app = Container(laid, "app")
-    place = laid.volume("id")
+    rendered = stages.play(Case("by hand", (), pod=Meta({"x/note": "hello"}), spec=SPEC))
+    app = Container(rendered, "app")
+    place = rendered.volume("id")
 
     assert (place / "..data").readlink().name == GENERATION
     assert (place / "token").readlink().as_posix() == "..data/token"
@@ -53,28 +53,30 @@ def test_a_volume_is_laid_out_as_a_kubelet_does(stages: Stages) -> None:
     claims = jwt.decode(token.read_text(), options={"verify_signature": False})
     assert claims["aud"] == ["a.example"]
     assert claims["exp"] - claims["iat"] == 700
-    assert claims["kubernetes.io"]["pod"]["uid"] == laid.pod["metadata"]["uid"]
+    assert claims["kubernetes.io"]["pod"]["uid"] == rendered.pod["metadata"]["uid"]
     # what every pod has from the API server
-    usual = laid.pod["spec"]["containers"][0]["volumeMounts"][-1]
-    assert {"token", "ca.crt", "namespace"} <= {file.name for file in laid.volume(usual["name"]).iterdir()}
+    usual = rendered.pod["spec"]["containers"][0]["volumeMounts"][-1]
+    assert {"token", "ca.crt", "namespace"} <= {
+        file.name for file in rendered.volume(usual["name"]).iterdir()
+    }
     # variables, and a file that is in no mount although its name begins like one
     assert app.env["GREETING"] == "app $(WHO)"
     assert app.astray() == ["AZURE_FEDERATED_TOKEN_FILE=/mnt/idle/token"]
     # the API server gives a node no token but those that its pods ask for
     with pytest.raises(Refused, match="audience"):
-        stages.kubelet.mint(Asked(laid.pod, "b.example", 700), seconds=0)
+        stages.kubelet.mint(Asked(rendered.pod, "b.example", 700), seconds=0)
 
 
 def test_what_it_cannot_do_it_says(stages: Stages) -> None:
     source = {"name": "secret", "secret": {"secretName": "s"}}
     mount = {"name": "secret", "mountPath": "/s"}
     spec = {"volumes": [source], "containers": [container("app", volumeMounts=[mount])]}
-    laid = stages.play(Case("secret", (), spec=spec))
+    rendered = stages.play(Case("secret", (), spec=spec))
 
     with pytest.raises(Unsupported, match="secret"):
-        Container(laid, "app")
+        Container(rendered, "app")
     with pytest.raises(Unsupported, match=r"status\.podIP"):
-        field(laid.pod, "status.podIP")
+        field(rendered.pod, "status.podIP")
 
 
 @pytest.mark.parametrize(

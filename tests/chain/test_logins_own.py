@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chain import playing
+from tests.chain import row_run
 from tests.chain.case import Case, grouped
 from tests.chain.logins import Clouds
 from tests.chain.rows import cwii, together
@@ -19,4 +19,4 @@ CASES = grouped([*cwii.ROWS, *together.ROWS])
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
 def test_the_pod_logs_in(stages: Stages, clouds: Clouds, tools: Path, case: Case) -> None:
-    playing.play(stages, clouds, tools, case)
+    row_run.play(stages, clouds, tools, case)

@@ -38,8 +38,8 @@ def trusted(clouds: Clouds, issuer: str, subject: str, logins: tuple[Login, ...]
         one.trust(clouds, issuer, subject)
 
 
-def attempts(laid: LaidOut, clouds: Clouds, container: str = "app") -> dict[str, Outcome]:
-    inside = Container(laid, container)
+def attempts(rendered: LaidOut, clouds: Clouds, container: str = "app") -> dict[str, Outcome]:
+    inside = Container(rendered, container)
     return dict(zip(SDKS, clouds.login([(inside, sdk) for sdk in SDKS]), strict=True))
 
 
@@ -53,26 +53,26 @@ def assert_refused(outcomes: Mapping[str, Outcome], *words: str) -> None:
 
 @USUAL
 def test_a_token_for_another_audience(stages: Stages, clouds: Clouds, case: Case) -> None:
-    laid = stages.play(case)
+    rendered = stages.play(case)
     others = (
         AwsLogin(AS_AWS.role, "other.example"),
         GcpLogin(POOL, "other.example", account=EMAIL),
         AzureLogin(AS_AZURE.client, AS_AZURE.tenant, "api://other"),
     )
-    trusted(clouds, stages.issuer, laid.subject, others)
+    trusted(clouds, stages.issuer, rendered.subject, others)
 
     assert_refused(
-        attempts(laid, clouds), "Incorrect token audience", "The audience in ID Token", "AADSTS700212"
+        attempts(rendered, clouds), "Incorrect token audience", "The audience in ID Token", "AADSTS700212"
     )
 
 
 @USUAL
 def test_a_token_of_another_service_account(stages: Stages, clouds: Clouds, case: Case) -> None:
-    laid = stages.play(case, account="intruder")
-    trusted(clouds, stages.issuer, laid.subject.replace(":intruder", f":{ACCOUNT}"), case.logins)
+    rendered = stages.play(case, account="intruder")
+    trusted(clouds, stages.issuer, rendered.subject.replace(":intruder", f":{ACCOUNT}"), case.logins)
 
     assert_refused(
-        attempts(laid, clouds),
+        attempts(rendered, clouds),
         "AccessDenied",
         "iam.serviceAccounts.getAccessToken",
         "AADSTS700213",
@@ -81,41 +81,41 @@ def test_a_token_of_another_service_account(stages: Stages, clouds: Clouds, case
 
 @USUAL
 def test_a_token_that_has_expired(stages: Stages, clouds: Clouds, case: Case) -> None:
-    laid = stages.play(case)
-    trusted(clouds, stages.issuer, laid.subject, case.logins)
+    rendered = stages.play(case)
+    trusted(clouds, stages.issuer, rendered.subject, case.logins)
     clouds.clock.ahead = max(one.seconds for one in case.logins) + 1
 
-    assert_refused(attempts(laid, clouds), "ExpiredTokenException", "stale to sign-in", "AADSTS700024")
+    assert_refused(attempts(rendered, clouds), "ExpiredTokenException", "stale to sign-in", "AADSTS700024")
 
 
 @USUAL
 def test_a_token_of_another_issuer(stages: Stages, clouds: Clouds, case: Case) -> None:
     """A cluster that nobody registered, where the namespace and the ServiceAccount have the same names."""
 
-    def mint(asked: Asked) -> str:
-        claims = jwt.decode(stages.kubelet.mint(asked), options={"verify_signature": False})
+    def mint(requested: Asked) -> str:
+        claims = jwt.decode(stages.kubelet.mint(requested), options={"verify_signature": False})
         return jwt.encode({**claims, "iss": "https://other.example"}, KEY, "RS256", {"kid": "other"})
 
-    laid = stages.play(case, mint=mint)
-    trusted(clouds, stages.issuer, laid.subject, case.logins)
+    rendered = stages.play(case, mint=mint)
+    trusted(clouds, stages.issuer, rendered.subject, case.logins)
 
-    outcomes = attempts(laid, clouds)
+    outcomes = attempts(rendered, clouds)
     assert_refused(outcomes, "No OpenIDConnect provider found", "The issuer in ID Token", "AADSTS700211")
 
 
 @USUAL
-def test_a_token_that_somebody_else_signed(stages: Stages, clouds: Clouds, case: Case) -> None:
+def test_a_token_that_another_user_signed(stages: Stages, clouds: Clouds, case: Case) -> None:
     """Every claim and the key's name are right; the key is not."""
 
-    def forge(asked: Asked) -> str:
-        real = stages.kubelet.mint(asked)
+    def forge(requested: Asked) -> str:
+        real = stages.kubelet.mint(requested)
         claims = jwt.decode(real, options={"verify_signature": False})
         return jwt.encode(claims, KEY, "RS256", {"kid": jwt.get_unverified_header(real)["kid"]})
 
-    laid = stages.play(case, mint=forge)
-    trusted(clouds, stages.issuer, laid.subject, case.logins)
+    rendered = stages.play(case, mint=forge)
+    trusted(clouds, stages.issuer, rendered.subject, case.logins)
 
-    outcomes = attempts(laid, clouds)
+    outcomes = attempts(rendered, clouds)
     assert_refused(outcomes, "InvalidIdentityToken", "Error verifying the ID Token", "AADSTS700027")
 
 
@@ -131,11 +131,11 @@ WITHOUT = {
 @pytest.mark.parametrize(("case", "name"), WITHOUT.values(), ids=WITHOUT)
 def test_a_container_without_identity(stages: Stages, clouds: Clouds, case: Case, name: str) -> None:
     """It has no variable and no mount of ours, and finds no node identity to fall back on either."""
-    laid = stages.play(case)
-    trusted(clouds, stages.issuer, laid.subject, case.logins)
-    container = Container(laid, name)
+    rendered = stages.play(case)
+    trusted(clouds, stages.issuer, rendered.subject, case.logins)
+    container = Container(rendered, name)
 
-    outcomes = attempts(laid, clouds, name)
+    outcomes = attempts(rendered, clouds, name)
 
     assert container.env == {}
     assert list(container.mounts) == ["/var/run/secrets/kubernetes.io/serviceaccount"]
@@ -147,13 +147,13 @@ def test_a_container_without_identity(stages: Stages, clouds: Clouds, case: Case
     assert set(clouds.gateway.strays) <= {"169.254.169.254", "metadata.google.internal"}
 
 
-def test_a_mapping_without_an_audience_as_the_original_reads_it(stages: Stages, clouds: Clouds) -> None:
+def test_a_mapping_without_an_audience_as_upstream_reads_it(stages: Stages, clouds: Clouds) -> None:
     """The token is for the API server itself; AWS takes no notice of who sent it."""
     mapping = {"*/app": {"RoleARN": AS_AWS.role}}
-    laid = stages.play(Case("mapping", (AS_AWS,), eks.settings("strict", mapping=mapping)))
-    trusted(clouds, stages.issuer, laid.subject, (AS_AWS,))
+    rendered = stages.play(Case("mapping", (AS_AWS,), eks.settings("strict", mapping=mapping)))
+    trusted(clouds, stages.issuer, rendered.subject, (AS_AWS,))
 
-    outcome = clouds.login([(Container(laid, "app"), "aws")])[0]
+    outcome = clouds.login([(Container(rendered, "app"), "aws")])[0]
 
     assert not outcome.ok
     assert "Incorrect token audience" in outcome.error

@@ -57,7 +57,7 @@ def test_a_program_has_what_it_was_given_and_nothing_else(sdks: Sdks, tmp_path: 
     }
 
 
-def test_one_that_fails_or_dies_is_told(sdks: Sdks, tmp_path: Path) -> None:
+def test_one_that_fails_or_dies_is_reported(sdks: Sdks, tmp_path: Path) -> None:
     program = tmp_path / "witness.py"
     program.write_text("import os, sys\nprint('half')\nos.kill(os.getpid(), 9) if sys.argv[1:] else 1 / 0\n")
 
@@ -74,18 +74,18 @@ def test_what_is_read_while_they_are_imported_is_known(sdks: Sdks) -> None:
 
 
 def test_a_new_interpreter_logs_in_the_same_way(stages: Stages, clouds: Clouds) -> None:
-    laid = stages.play(Case("new interpreter", EVERYWHERE, account=Meta(ALL)))
-    app = Container(laid, "app")
+    rendered = stages.play(Case("new interpreter", EVERYWHERE, account=Meta(ALL)))
+    app = Container(rendered, "app")
     environment = app.environment(clouds.gateway)
     for one in EVERYWHERE:
-        one.trust(clouds, stages.issuer, laid.subject)
-        told, asked = [], []
+        one.trust(clouds, stages.issuer, rendered.subject)
+        reported, requested = [], []
         for fork in (True, False):
             done = clouds.sdks.run(LOGIN, [one.sdk], environment, app.folder, fork=fork)
-            told.append(json.loads(done.out))
-            asked.append(sorted((call.host, call.method, call.path) for call in clouds.gateway.calls))
+            reported.append(json.loads(done.out))
+            requested.append(sorted((call.host, call.method, call.path) for call in clouds.gateway.calls))
             clouds.gateway.calls.clear()
 
-        assert [(each["ok"], each["error"], each["refused"]) for each in told] == [(True, "", [])] * 2
-        assert told[0]["who"].keys() == told[1]["who"].keys()
-        assert asked[0] == asked[1]
+        assert [(each["ok"], each["error"], each["refused"]) for each in reported] == [(True, "", [])] * 2
+        assert reported[0]["who"].keys() == reported[1]["who"].keys()
+        assert requested[0] == requested[1]

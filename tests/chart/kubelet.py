@@ -14,7 +14,7 @@ from unittest import mock
 
 import yaml
 
-from tests.apiserver.running import Running
+from tests.apiserver.child_process import Running
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.rig.process import free_port
@@ -31,11 +31,11 @@ def own_address() -> str:
 
 def login(plane: ControlPlane, namespace: str, account: str, folder: Path) -> Path:
     """A kubeconfig with a token of the account."""
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    requested = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     where = at("serviceaccounts", namespace, account, sub="token")
-    token = plane.admin.create(where, asked).object["status"]["token"]
+    token = plane.admin.create(where, requested).object["status"]["token"]
     authority = base64.b64encode(plane.authority.pem).decode()
-    made = {
+    created = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [
@@ -47,7 +47,7 @@ def login(plane: ControlPlane, namespace: str, account: str, folder: Path) -> Pa
     }
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "kubeconfig"
-    path.write_text(yaml.safe_dump(made))
+    path.write_text(yaml.safe_dump(created))
     return path
 
 
@@ -73,9 +73,9 @@ class Pod:
                 home = self._folder / volume["name"]
                 home.mkdir(parents=True, exist_ok=True)
                 for name, text in self._plane.admin.get(where).object["data"].items():
-                    whole = home / f".{name}"
-                    whole.write_text(text)
-                    whole.replace(home / name)
+                    full = home / f".{name}"
+                    full.write_text(text)
+                    full.replace(home / name)
                 arguments = [one.replace(mounts[volume["name"]], str(home)) for one in arguments]
         return arguments
 
@@ -120,9 +120,9 @@ class Pod:
 @contextlib.contextmanager
 def pod(plane: ControlPlane, namespace: str, deployment: str, folder: Path) -> Iterator[Pod]:
     """A pod that is ended afterwards."""
-    made = Pod(plane, namespace, deployment, folder)
+    created = Pod(plane, namespace, deployment, folder)
     try:
-        yield made
+        yield created
     finally:
-        if made.running is not None:
-            made.running.end()
+        if created.running is not None:
+            created.running.end()

@@ -51,13 +51,13 @@ class Helm:
     ) -> list[Object]:
         """The objects of a release; what was rendered before is not rendered again, a test of its own checks
         that it would be the same."""
-        asked = json.dumps([values or {}, more, name, namespace])
-        if asked not in _RENDERED:
+        requested = json.dumps([values or {}, more, name, namespace])
+        if requested not in _RENDERED:
             words = ("template", name, str(CHART), "--namespace", namespace, *more)
             ran = self.run(*words, values=values or {})
             assert ran.returncode == 0, ran.stderr
-            _RENDERED[asked] = ran.stdout
-        return [thing for thing in yaml.load_all(_RENDERED[asked], Loader=_LOADER) if thing]
+            _RENDERED[requested] = ran.stdout
+        return [obj for obj in yaml.load_all(_RENDERED[requested], Loader=_LOADER) if obj]
 
     def refused(self, values: Object, *more: str) -> str:
         """What Helm says about values that it does not take."""
@@ -73,14 +73,14 @@ def key(thing: Object) -> Key:
 
 def by_key(objects: list[Object]) -> dict[Key, Object]:
     """Objects by kind, namespace and name; none twice."""
-    found = {key(thing): thing for thing in objects}
+    found = {key(obj): obj for obj in objects}
     assert len(found) == len(objects)
     return found
 
 
-def without_helm(thing: Object) -> Object:
+def without_helm(obj: Object) -> Object:
     """An object without what only a release has: Helm's labels, and what Kubernetes would fill in alike."""
-    meta = dict(thing["metadata"])
+    meta = dict(obj["metadata"])
     labels = {
         name: value
         for name, value in meta.get("labels", {}).items()
@@ -94,4 +94,4 @@ def without_helm(thing: Object) -> Object:
     }
     if annotations:
         meta["annotations"] = annotations
-    return {**thing, "metadata": meta}
+    return {**obj, "metadata": meta}

@@ -122,26 +122,26 @@ def settings(values: Object, namespace: str, name: str = "vestibule") -> schema.
     return schema.parse(data, "test")
 
 
-def plain(thing: Object) -> Object:
+def plain(obj: Object) -> Object:
     """Settings by what they mean, and what the API server would fill in with the same."""
-    thing = copy.deepcopy(without_helm(thing))
-    if thing["kind"] == "CustomResourceDefinition":
+    obj = copy.deepcopy(without_helm(obj))
+    if obj["kind"] == "CustomResourceDefinition":
         # one definition serves webhook and operator, whose labels differ
-        thing["metadata"].pop("labels")
-    if thing["kind"] == "ConfigMap" and "registrations.json" in thing["data"]:
-        found = json.loads(thing["data"]["registrations.json"])
-        thing["data"] = [{**one, "metadata": {"name": one["metadata"]["name"]}} for one in found]
-    elif thing["kind"] == "ConfigMap":
-        thing["data"] = {file: schema.parse(json.loads(text), file) for file, text in thing["data"].items()}
-    if thing["kind"] == "Deployment":
-        assert thing["spec"].pop("revisionHistoryLimit", 10) == 10
-        for container in thing["spec"]["template"]["spec"]["containers"]:
+        obj["metadata"].pop("labels")
+    if obj["kind"] == "ConfigMap" and "registrations.json" in obj["data"]:
+        found = json.loads(obj["data"]["registrations.json"])
+        obj["data"] = [{**one, "metadata": {"name": one["metadata"]["name"]}} for one in found]
+    elif obj["kind"] == "ConfigMap":
+        obj["data"] = {file: schema.parse(json.loads(text), file) for file, text in obj["data"].items()}
+    if obj["kind"] == "Deployment":
+        assert obj["spec"].pop("revisionHistoryLimit", 10) == 10
+        for container in obj["spec"]["template"]["spec"]["containers"]:
             assert container.pop("imagePullPolicy", "IfNotPresent") == "IfNotPresent"
-        annotations = thing["spec"]["template"]["metadata"].get("annotations", {})
+        annotations = obj["spec"]["template"]["metadata"].get("annotations", {})
         annotations.pop("vestibule.dev/restart", None)
         if not annotations:
-            thing["spec"]["template"]["metadata"].pop("annotations", None)
-    return thing
+            obj["spec"]["template"]["metadata"].pop("annotations", None)
+    return obj
 
 
 NAMES = (("vestibule", "vestibule-system"), ("hall", "elsewhere"))
@@ -154,8 +154,8 @@ def test_the_webhook(program: Helm, case: str, name: str, namespace: str) -> Non
     values = {**CASES[case], "fullnameOverride": name}
     printed = install.objects(settings(values, namespace, name))
 
-    ours = by_key([plain(thing) for thing in printed if thing["kind"] != "Namespace"])
-    theirs = by_key([plain(thing) for thing in program.template(values, namespace=namespace)])
+    ours = by_key([plain(obj) for obj in printed if obj["kind"] != "Namespace"])
+    theirs = by_key([plain(obj) for obj in program.template(values, namespace=namespace)])
 
     assert theirs == ours
 
@@ -166,8 +166,8 @@ def test_the_operator(program: Helm, case: str) -> None:
     values["webhook"] = {**values.get("webhook", {}), "enabled": False}
     printed = operator.objects(settings(values, "vestibule-system"))
 
-    ours = by_key([plain(thing) for thing in printed if thing["kind"] != "Namespace"])
-    theirs = by_key([plain(thing) for thing in program.template(values)])
+    ours = by_key([plain(obj) for obj in printed if obj["kind"] != "Namespace"])
+    theirs = by_key([plain(obj) for obj in program.template(values)])
 
     assert theirs == ours
 
@@ -187,8 +187,8 @@ def test_the_operator_asked_for_more(
     }
     printed = operator.objects(settings(values, namespace, name))
 
-    ours = by_key([plain(thing) for thing in printed if thing["kind"] != "Namespace"])
-    theirs = by_key([plain(thing) for thing in program.template(values, namespace=namespace)])
+    ours = by_key([plain(obj) for obj in printed if obj["kind"] != "Namespace"])
+    theirs = by_key([plain(obj) for obj in program.template(values, namespace=namespace)])
 
     assert theirs == ours
 
@@ -212,8 +212,8 @@ def test_every_setting_of_the_operator_is_a_value() -> None:
 def test_by_default_the_settings_are_the_same_text(program: Helm) -> None:
     printed = install.objects(settings({}, "vestibule-system"))
     ours, theirs = (
-        [thing["data"] for thing in things if thing["metadata"]["name"] == "vestibule-settings"]
-        for things in (printed, program.template())
+        [obj["data"] for obj in manifests if obj["metadata"]["name"] == "vestibule-settings"]
+        for manifests in (printed, program.template())
     )
 
     assert len(ours) == 1
@@ -222,25 +222,25 @@ def test_by_default_the_settings_are_the_same_text(program: Helm) -> None:
 
 def test_definitions_stay_when_the_release_goes(program: Helm) -> None:
     values = {"operator": {"enabled": True}, "settings": {"sandbox": {"enabled": True}}}
-    found = [thing for thing in program.template(values) if thing["kind"] == "CustomResourceDefinition"]
+    found = [obj for obj in program.template(values) if obj["kind"] == "CustomResourceDefinition"]
 
     assert len(found) >= 4
-    for thing in found:
-        assert thing["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    for obj in found:
+        assert obj["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
 
 
 def test_clusterctl_moves_what_the_chart_defines(program: Helm) -> None:
     """Without its label it leaves ARO objects behind when it moves their Cluster."""
     values = {"operator": {"enabled": True, "aro": True}, "webhook": {"enabled": False}}
     printed = [
-        thing
-        for thing in program.template(values)
-        if thing["kind"] == "CustomResourceDefinition" and thing["metadata"]["name"].startswith("aro")
+        obj
+        for obj in program.template(values)
+        if obj["kind"] == "CustomResourceDefinition" and obj["metadata"]["name"].startswith("aro")
     ]
 
     assert len(printed) == 3
-    for thing in (*printed, *aro_crds.definitions()):
-        labels = thing["metadata"]["labels"]
+    for obj in (*printed, *aro_crds.definitions()):
+        labels = obj["metadata"]["labels"]
         assert labels["clusterctl.cluster.x-k8s.io"] == ""
         assert labels["cluster.x-k8s.io/v1beta2"] == "v1beta2"
 
@@ -248,4 +248,4 @@ def test_clusterctl_moves_what_the_chart_defines(program: Helm) -> None:
 def test_without_definitions(program: Helm) -> None:
     values = {"operator": {"enabled": True}, "crds": {"install": False}}
 
-    assert "CustomResourceDefinition" not in {thing["kind"] for thing in program.template(values)}
+    assert "CustomResourceDefinition" not in {obj["kind"] for obj in program.template(values)}

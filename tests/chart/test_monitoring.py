@@ -44,15 +44,15 @@ def declared() -> set[str]:
     return found
 
 
-def expressions(thing: Any) -> Iterator[str]:
-    if isinstance(thing, dict):
-        for name, value in thing.items():
+def expressions(obj: Any) -> Iterator[str]:
+    if isinstance(obj, dict):
+        for name, value in obj.items():
             if name in ("expr", "query") and isinstance(value, str):
                 yield value
             else:
                 yield from expressions(value)
-    elif isinstance(thing, list):
-        for value in thing:
+    elif isinstance(obj, list):
+        for value in obj:
             yield from expressions(value)
 
 
@@ -68,10 +68,10 @@ def test_every_metric_exists(program: Helm) -> None:
     objects = by_key(program.template({**ON, "operator": {"enabled": True}}))
     rules = objects["PrometheusRule", NAMESPACE, "vestibule"]["spec"]
     board = json.loads(objects["ConfigMap", NAMESPACE, "vestibule-dashboard"]["data"]["vestibule.json"])
-    asked = {name for text in [*expressions(rules), *expressions(board)] for name in ASKED.findall(text)}
+    requested = {name for text in [*expressions(rules), *expressions(board)] for name in ASKED.findall(text)}
 
-    assert len(asked) > 15
-    assert asked - declared() == set()
+    assert len(requested) > 15
+    assert requested - declared() == set()
 
 
 def test_alerts_are_of_the_release_and_have_a_severity(program: Helm) -> None:
@@ -114,7 +114,7 @@ def test_monitors_find_their_targets(program: Helm) -> None:
 @pytest.mark.parametrize("values", [{}, {"settings": {"serving": {"metricsAddr": ""}}}])
 def test_without_being_asked_there_is_no_monitoring(program: Helm, values: Object) -> None:
     on = ON if values else {}
-    kinds = {thing["kind"] for thing in program.template({**values, **on})}
+    kinds = {obj["kind"] for obj in program.template({**values, **on})}
 
     assert "ServiceMonitor" not in kinds
     assert ("PrometheusRule" in kinds) is bool(values)

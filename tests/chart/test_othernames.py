@@ -128,12 +128,12 @@ def nested(path: str, value: Any) -> Object:
 
 
 def merged(*given: Object) -> Object:
-    made: Object = {}
+    created: Object = {}
     for one in given:
         for name, value in one.items():
-            both = isinstance(value, dict) and isinstance(made.get(name), dict)
-            made[name] = merged(made[name], value) if both else value
-    return made
+            both = isinstance(value, dict) and isinstance(created.get(name), dict)
+            created[name] = merged(created[name], value) if both else value
+    return created
 
 
 def test_every_name_has_a_sample() -> None:
@@ -159,10 +159,10 @@ def test_a_value_without_a_counterpart_is_refused_with_our_name(program: Helm, o
         assert set(one["values"]) == {"true", "false"}
         return
 
-    said = program.refused(nested(one["name"], "nonsense"))
+    message = program.refused(nested(one["name"], "nonsense"))
 
-    assert f"{one['name']} is nonsense, want" in said
-    assert f"the name here is {one['ours']}" in said
+    assert f"{one['name']} is nonsense, want" in message
+    assert f"the name here is {one['ours']}" in message
 
 
 @pytest.mark.parametrize("one", [one for one in NAMES if "only" in one], ids=lambda one: one["name"])
@@ -186,25 +186,26 @@ def test_what_cannot_be_is_refused_with_a_reason(program: Helm, one: Object) -> 
 
 
 def test_both_names_with_different_values_are_refused(program: Helm) -> None:
-    said = program.refused({"logLevel": "info", "settings": {"serving": {"logLevel": "debug"}}})
+    message = program.refused({"logLevel": "info", "settings": {"serving": {"logLevel": "debug"}}})
 
     assert (
-        "logLevel and settings.serving.logLevel say different things; keep settings.serving.logLevel" in said
+        "logLevel and settings.serving.logLevel say different things; keep settings.serving.logLevel"
+        in message
     )
 
 
-def test_all_that_is_wrong_is_told_at_once(program: Helm) -> None:
-    said = program.refused(
+def test_all_that_is_wrong_is_reported_at_once(program: Helm) -> None:
+    message = program.refused(
         {"logLevel": "loud", "service": {"type": "NodePort"}, "certificate": {"mode": "secret"}}
     )
 
-    assert "logLevel is loud" in said
-    assert "service.type is NodePort, want ClusterIP" in said
-    assert "certificate.caBundle is empty" in said
+    assert "logLevel is loud" in message
+    assert "service.type is NodePort, want ClusterIP" in message
+    assert "certificate.caBundle is empty" in message
 
 
 def test_a_values_file_of_cwii_is_taken_as_it_is(program: Helm) -> None:
-    objects = {thing["kind"]: thing for thing in program.template(CWII)}
+    objects = {obj["kind"]: obj for obj in program.template(CWII)}
 
     entry = objects["MutatingWebhookConfiguration"]["webhooks"][0]
     assert entry["timeoutSeconds"] == 10
@@ -215,7 +216,7 @@ def test_a_values_file_of_cwii_is_taken_as_it_is(program: Helm) -> None:
 
 
 def test_a_values_file_of_azure_is_taken_as_it_is(program: Helm) -> None:
-    objects = {thing["kind"]: thing for thing in program.template(AZURE)}
+    objects = {obj["kind"]: obj for obj in program.template(AZURE)}
 
     entry = objects["MutatingWebhookConfiguration"]["webhooks"][0]
     assert entry["objectSelector"] == {"matchLabels": {"azure.workload.identity/use": "true"}}
@@ -229,6 +230,6 @@ def test_the_image_of_the_other_webhook_is_refused(program: Helm, image: str) ->
 
 
 def test_the_memory_of_the_other_webhook_is_refused(program: Helm) -> None:
-    said = program.refused({"resources": {"limits": {"memory": "30Mi"}}})
+    message = program.refused({"resources": {"limits": {"memory": "30Mi"}}})
 
-    assert "resources.limits.memory is 30Mi, want 64Mi or more" in said
+    assert "resources.limits.memory is 30Mi, want 64Mi or more" in message

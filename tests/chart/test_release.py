@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.apiserver.hall import path_of
-from tests.apiserver.witness import AWS
+from tests.apiserver.admitted_pod import AWS
+from tests.apiserver.webhook_installation import path_of
 from tests.chart.kubelet import pod
 from tests.chart.release import CHART, Helm
 from tests.rig import process
@@ -54,26 +54,24 @@ class Release:
         """What the release consists of, as the cluster has it."""
         ran = self._helm.run("get", "manifest", self.name, "--namespace", self.namespace)
         assert ran.returncode == 0, ran.stderr
-        return [
-            self.plane.admin.get(path_of(thing)).object for thing in yaml.safe_load_all(ran.stdout) if thing
-        ]
+        return [self.plane.admin.get(path_of(obj)).object for obj in yaml.safe_load_all(ran.stdout) if obj]
 
     def versions(self) -> dict[str, str]:
         """Versions of everything but the Lease, which its holder renews."""
         return {
-            f"{thing['kind']} {thing['metadata']['name']}": thing["metadata"]["resourceVersion"]
-            for thing in self.objects()
-            if thing["kind"] != "Lease"
+            f"{obj['kind']} {obj['metadata']['name']}": obj["metadata"]["resourceVersion"]
+            for obj in self.objects()
+            if obj["kind"] != "Lease"
         }
 
 
 def asks(plane: ControlPlane, namespace: str) -> Object:
     """A pod that asks for an identity, as the API server would store it."""
-    thing = {
+    obj = {
         "metadata": {"generateName": "p-", "annotations": AWS},
         "spec": {"containers": [{"name": "app", "image": "a"}]},
     }
-    return plane.admin.create(at("pods", namespace), thing, dryRun="All").object
+    return plane.admin.create(at("pods", namespace), obj, dryRun="All").object
 
 
 def served(plane: ControlPlane, namespace: str) -> bool:
@@ -90,13 +88,13 @@ def test_a_release_serves_pods_is_upgraded_rolled_back_and_removed(
     helm: Path, private_control_plane: Planes, tmp_path: Path
 ) -> None:
     plane = private_control_plane(flags=ROUTED)
-    guests = plane.namespace("guests")
+    hosted_clusters = plane.namespace("guests")
     release = Release(helm, tmp_path / "home", plane, "vestibule", "hall")
-    said = release.run("install", "--create-namespace", values={"logLevel": "info"})
+    message = release.run("install", "--create-namespace", values={"logLevel": "info"})
 
-    assert "the webhook vestibule in hall, 2 replicas" in said
-    assert "never served    hall, kube-node-lease, kube-system" in said
-    assert "note: logLevel is settings.serving.logLevel here" in said
+    assert "the webhook vestibule in hall, 2 replicas" in message
+    assert "never served    hall, kube-node-lease, kube-system" in message
+    assert "note: logLevel is settings.serving.logLevel here" in message
     assert not bundle(plane, "vestibule")
 
     with (
@@ -110,7 +108,7 @@ def test_a_release_serves_pods_is_upgraded_rolled_back_and_removed(
         )
         process.wait("a CA in the registration", lambda: bool(bundle(plane, "vestibule")), 30)
         replica.publish("vestibule")
-        process.wait("a pod with its identity", lambda: served(plane, guests), 30)
+        process.wait("a pod with its identity", lambda: served(plane, hosted_clusters), 30)
         process.wait("readiness", lambda: running.get("/readyz")[0] == 200, 30)
 
         # nothing is written by an upgrade that changes nothing, and what the webhook wrote stays
@@ -125,21 +123,21 @@ def test_a_release_serves_pods_is_upgraded_rolled_back_and_removed(
         changed = {name for name in before if before[name] != after[name]}
         assert changed == {"ConfigMap vestibule-settings"}
         replica.lay_out()
-        process.wait("no identity", lambda: not served(plane, guests), 30)
+        process.wait("no identity", lambda: not served(plane, hosted_clusters), 30)
 
         assert "at '/settings/aws'" in release.refused("upgrade", {"settings": {"aws": {"enable": True}}})
         assert release.versions() == after
 
         release.run("rollback", "2")
         replica.lay_out()
-        process.wait("a pod with its identity again", lambda: served(plane, guests), 30)
+        process.wait("a pod with its identity again", lambda: served(plane, hosted_clusters), 30)
         assert bundle(plane, "vestibule") == trusted
 
-        own = {path_of(thing) for thing in release.objects()}
+        own = {path_of(obj) for obj in release.objects()}
         release.run("uninstall")
         for path in own:
             plane.admin.wait_gone(path)
-        process.wait("no identity", lambda: not served(plane, guests), 30)
+        process.wait("no identity", lambda: not served(plane, hosted_clusters), 30)
 
 
 MODES: dict[str, Object] = {
@@ -268,13 +266,13 @@ def _settled(release: Release) -> dict[str, str]:
     raise AssertionError("the release does not settle")
 
 
-def _done(thing: Object) -> bool:
-    status = thing.get("status", {})
-    if thing["kind"] == "Deployment":
+def _done(obj: Object) -> bool:
+    status = obj.get("status", {})
+    if obj["kind"] == "Deployment":
         return bool(
-            status.get("observedGeneration") == thing["metadata"]["generation"] and status.get("replicas")
+            status.get("observedGeneration") == obj["metadata"]["generation"] and status.get("replicas")
         )
-    if thing["kind"] == "CustomResourceDefinition":
+    if obj["kind"] == "CustomResourceDefinition":
         return any(one["type"] == "Established" for one in status.get("conditions", ()))
     return True
 
@@ -283,9 +281,9 @@ def test_a_dry_run_asks_the_cluster_and_writes_nothing(
     helm: Path, control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
     release = Release(helm, tmp_path / "home", control_plane, "chart-dry", namespace)
-    said = release.run("install", "--dry-run=server", values={"fullnameOverride": "chart-dry"})
+    message = release.run("install", "--dry-run=server", values={"fullnameOverride": "chart-dry"})
 
-    assert "kind: MutatingWebhookConfiguration" in said
+    assert "kind: MutatingWebhookConfiguration" in message
     where = at("mutatingwebhookconfigurations", name="chart-dry", api=REGISTRATIONS)
     assert control_plane.admin.get(where).status == 404
     assert control_plane.admin.list(at("deployments", namespace, api="apps/v1")) == []
@@ -301,10 +299,10 @@ def test_definitions_of_others_are_left_alone_and_ours_outlive_the_release(
     plane.admin.create(at("customresourcedefinitions", api=DEFINITIONS), theirs).object  # noqa: B018 - raises
     release = Release(helm, tmp_path / "home", plane, "vestibule", "hall")
     values = {"operator": {"enabled": True}, "webhook": {"enabled": False}}
-    said = release.run("install", "--create-namespace", values=values)
+    message = release.run("install", "--create-namespace", values=values)
 
-    assert f"note: the definition {kata} belongs to somebody else and was left alone" in said
-    assert kata not in {thing["metadata"]["name"] for thing in release.objects()}
+    assert f"note: the definition {kata} belongs to somebody else and was left alone" in message
+    assert kata not in {obj["metadata"]["name"] for obj in release.objects()}
     where = at("customresourcedefinitions", name=kata, api=DEFINITIONS)
     assert plane.admin.get(where).object["metadata"]["labels"] == {"of": "its-operator"}
 
@@ -315,10 +313,10 @@ def test_definitions_of_others_are_left_alone_and_ours_outlive_the_release(
     before = json.loads(json.dumps(plane.admin.get(ours).object["spec"]["names"]))
     assert before["shortNames"] == ["odd"]
     api = "vestibule.dev/v1alpha1"
-    asked = {"apiVersion": api, "kind": "VestibuleWebhook", "metadata": {"name": "kept"}, "spec": {}}
+    requested = {"apiVersion": api, "kind": "VestibuleWebhook", "metadata": {"name": "kept"}, "spec": {}}
     process.wait(
         "the kind to be served",
-        lambda: plane.admin.create(at("vestibulewebhooks", api=api), asked).status in (201, 409),
+        lambda: plane.admin.create(at("vestibulewebhooks", api=api), requested).status in (201, 409),
         30,
     )
     release.run("upgrade", values=values)
@@ -328,8 +326,8 @@ def test_definitions_of_others_are_left_alone_and_ours_outlive_the_release(
 
     release.run("install", values=values)
     other = Release(helm, tmp_path / "other", plane, "second", "elsewhere")
-    said = other.run("install", "--create-namespace", values=values)
-    assert "belongs to release hall/vestibule and was left alone" in said
+    message = other.run("install", "--create-namespace", values=values)
+    assert "belongs to release hall/vestibule and was left alone" in message
 
 
 def test_the_operator_of_a_release_installs_what_the_notes_ask_for(
@@ -342,16 +340,16 @@ def test_the_operator_of_a_release_installs_what_the_notes_ask_for(
         "webhook": {"enabled": False, "failurePolicy": "Fail"},
         "settings": {"vocabularies": ["eks"]},
     }
-    said = release.run("install", "--create-namespace", values=values)
-    text = said.partition("<<EOF\n")[2].partition("EOF")[0]
-    asked = yaml.safe_load(text)
-    assert asked["spec"] == {"failurePolicy": "Fail", "settings": {"vocabularies": ["eks"]}}
+    message = release.run("install", "--create-namespace", values=values)
+    text = message.partition("<<EOF\n")[2].partition("EOF")[0]
+    requested = yaml.safe_load(text)
+    assert requested["spec"] == {"failurePolicy": "Fail", "settings": {"vocabularies": ["eks"]}}
     with pod(plane, "hall", "vestibule-operator", tmp_path / "pod") as operator:
         operator.start("--metrics-addr", f"127.0.0.1:{operator.plain}", "--namespace", "hall")
-        plane.admin.create(at("vestibulewebhooks", api=asked["apiVersion"]), asked).object  # noqa: B018 - raises
-        made = plane.admin.wait(at("deployments", "hall", "vestibule", api="apps/v1"), seconds=60)
+        plane.admin.create(at("vestibulewebhooks", api=requested["apiVersion"]), requested).object  # noqa: B018 - raises
+        created = plane.admin.wait(at("deployments", "hall", "vestibule", api="apps/v1"), seconds=60)
 
-    assert made["spec"]["template"]["spec"]["containers"][0]["args"][0] == "webhook"
+    assert created["spec"]["template"]["spec"]["containers"][0]["args"][0] == "webhook"
 
 
 def test_the_operator_of_a_release_does_what_the_values_ask_for_and_may_do_no_more(
@@ -361,9 +359,11 @@ def test_the_operator_of_a_release_does_what_the_values_ask_for_and_may_do_no_mo
     for namespace in ("clusters", "others"):
         plane.admin.create(at("namespaces"), {"metadata": {"name": namespace}}).object  # noqa: B018 - raises
     release = Release(helm, tmp_path / "home", plane, "vestibule", "hall")
-    asked: Object = {"enabled": True, "hosted": True, "hostedNamespaces": ["clusters"], "aro": True}
-    release.run("install", "--create-namespace", values={"operator": asked, "webhook": {"enabled": False}})
-    door = at("validatingwebhookconfigurations", name="vestibule-operator-aro", api=REGISTRATIONS)
+    requested: Object = {"enabled": True, "hosted": True, "hostedNamespaces": ["clusters"], "aro": True}
+    release.run(
+        "install", "--create-namespace", values={"operator": requested, "webhook": {"enabled": False}}
+    )
+    creator = at("validatingwebhookconfigurations", name="vestibule-operator-aro", api=REGISTRATIONS)
     hosted = {
         "apiVersion": "vestibule.dev/v1alpha1",
         "kind": "HostedWebhook",
@@ -380,24 +380,24 @@ def test_the_operator_of_a_release_does_what_the_values_ask_for_and_may_do_no_mo
             "--aro-webhook-addr",
             f"127.0.0.1:{operator.port}",
         )
-        made = plane.admin.wait(door, seconds=60)
+        created = plane.admin.wait(creator, seconds=60)
         plane.admin.create(where, hosted).object  # noqa: B018 - raises
-        told = plane.admin.wait(
+        reported = plane.admin.wait(
             at("hostedwebhooks", "clusters", "h", api="vestibule.dev/v1alpha1"),
             lambda found: "conditions" in found.get("status", {}),
             seconds=60,
         )
 
-    service = made["webhooks"][0]["clientConfig"]["service"]
+    service = created["webhooks"][0]["clientConfig"]["service"]
     assert (service["name"], service["namespace"]) == ("vestibule-operator-aro", "hall")
     assert plane.admin.get(at("services", "hall", service["name"])).status == 200
-    assert told["status"]["conditions"]
+    assert reported["status"]["conditions"]
     assert [may(plane, "create", "secrets", namespace) for namespace in ("clusters", "others")] == [
         True,
         True,
     ]
 
-    release.run("upgrade", values={"operator": {**asked, "aro": False}, "webhook": {"enabled": False}})
+    release.run("upgrade", values={"operator": {**requested, "aro": False}, "webhook": {"enabled": False}})
     assert [may(plane, "create", "secrets", namespace) for namespace in ("clusters", "others")] == [
         True,
         False,

@@ -65,7 +65,7 @@ def test_lint_finds_nothing(program: Helm) -> None:
 
 
 def test_the_package_is_the_chart_and_the_same_twice(program: Helm, tmp_path: Path) -> None:
-    made = []
+    created = []
     for name in ("one", "two"):
         ran = subprocess.run(
             [sys.executable, "-m", "scripts.chart", "--package", str(tmp_path / name)],
@@ -74,11 +74,11 @@ def test_the_package_is_the_chart_and_the_same_twice(program: Helm, tmp_path: Pa
             text=True,
             check=True,
         )
-        made.append(Path(ran.stdout.splitlines()[-1]))
+        created.append(Path(ran.stdout.splitlines()[-1]))
 
-    assert made[0].read_bytes() == made[1].read_bytes()
-    ran = program.run("template", "vestibule", str(made[0]), "--namespace", NAMESPACE)
-    assert [thing for thing in yaml.safe_load_all(ran.stdout) if thing] == program.template()
+    assert created[0].read_bytes() == created[1].read_bytes()
+    ran = program.run("template", "vestibule", str(created[0]), "--namespace", NAMESPACE)
+    assert [obj for obj in yaml.safe_load_all(ran.stdout) if obj] == program.template()
 
 
 def open_objects(part: Object, path: str) -> Iterator[str]:
@@ -100,16 +100,16 @@ def open_objects(part: Object, path: str) -> Iterator[str]:
 
 
 def test_no_object_takes_a_name_that_it_does_not_know() -> None:
-    whole = json.loads((CHART / "values.schema.json").read_text())
+    full = json.loads((CHART / "values.schema.json").read_text())
 
-    assert set(open_objects(whole, "")) == FREE
+    assert set(open_objects(full, "")) == FREE
 
 
 def test_the_settings_of_the_chart_are_those_of_the_settings_file() -> None:
-    whole = json.loads((CHART / "values.schema.json").read_text())
+    full = json.loads((CHART / "values.schema.json").read_text())
     known = {field.encode_name for field in msgspec.structs.fields(settings_schema.Settings)}
 
-    assert whole["properties"]["settings"]["properties"].keys() == known - {
+    assert full["properties"]["settings"]["properties"].keys() == known - {
         "install",
         "webhook",
         "selfCertificate",
@@ -120,10 +120,10 @@ def test_values_yaml_has_the_defaults_of_the_types() -> None:
     given = yaml.safe_load((CHART / "values.yaml").read_text())
     assert given.pop("settings") == {}
 
-    whole: Object = json.loads(msgspec.json.encode(Values()))
-    whole.pop("settings")
+    full: Object = json.loads(msgspec.json.encode(Values()))
+    full.pop("settings")
 
-    assert given == whole
+    assert given == full
 
 
 @pytest.mark.parametrize("path", schema.RANGES)
@@ -159,7 +159,7 @@ def test_a_range_of_the_schema_is_one_of_the_settings(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"replicaCuont": 3}, "additional properties 'replicaCuont' not allowed"),
         ({"image": {"name": "x"}}, "at '/image': additional properties 'name' not allowed"),
@@ -183,12 +183,12 @@ def test_a_range_of_the_schema_is_one_of_the_settings(path: str) -> None:
         ({"operator": {"arohcp": True}}, "at '/operator': additional properties 'arohcp' not allowed"),
     ],
 )
-def test_the_schema_refuses_with_the_path(program: Helm, values: Object, said: str) -> None:
-    assert said in program.refused(values)
+def test_the_schema_refuses_with_the_path(program: Helm, values: Object, message: str) -> None:
+    assert message in program.refused(values)
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         (
             {"podDisruptionBudget": {"minAvailable": 2}},
@@ -233,8 +233,8 @@ def test_the_schema_refuses_with_the_path(program: Helm, values: Object, said: s
         ({"operator": {"evictions": True}}, "operator.evictions is for operator.enabled, and that is false"),
     ],
 )
-def test_what_contradicts_itself_is_refused(program: Helm, values: Object, said: str) -> None:
-    assert said in program.refused(values)
+def test_what_contradicts_itself_is_refused(program: Helm, values: Object, message: str) -> None:
+    assert message in program.refused(values)
 
 
 @pytest.mark.parametrize("namespace", ["vestibule-system", "elsewhere"])
@@ -259,15 +259,15 @@ def test_what_contradicts_itself_is_refused(program: Helm, values: Object, said:
 )
 def test_own_and_system_namespaces_are_always_out(program: Helm, values: Object, namespace: str) -> None:
     objects = program.template({**values, "finalCheck": "deny"}, namespace=namespace)
-    [registration] = [thing for thing in objects if thing["kind"] == "MutatingWebhookConfiguration"]
+    [configuration] = [obj for obj in objects if obj["kind"] == "MutatingWebhookConfiguration"]
     [final] = [
-        thing
-        for thing in objects
-        if thing["kind"] == "ValidatingAdmissionPolicy" and thing["metadata"]["name"].endswith("-final")
+        obj
+        for obj in objects
+        if obj["kind"] == "ValidatingAdmissionPolicy" and obj["metadata"]["name"].endswith("-final")
     ]
 
     for selector in (
-        registration["webhooks"][0]["namespaceSelector"],
+        configuration["webhooks"][0]["namespaceSelector"],
         final["spec"]["matchConstraints"]["namespaceSelector"],
     ):
         first = selector["matchExpressions"][0]
@@ -327,11 +327,11 @@ def test_pods_as_asked(program: Helm) -> None:
     assert pod["securityContext"]["fsGroup"] == 7
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["serviceAccountName"] == "other"
-    for thing in objects:
-        assert thing["metadata"]["labels"]["all"] == "of-them"
-        assert thing["metadata"]["annotations"]["every"] == "one"
+    for obj in objects:
+        assert obj["metadata"]["labels"]["all"] == "of-them"
+        assert obj["metadata"]["annotations"]["every"] == "one"
         assert all(
-            subject["name"] in ("other", "vestibule-certificates") for subject in thing.get("subjects", ())
+            subject["name"] in ("other", "vestibule-certificates") for subject in obj.get("subjects", ())
         )
     issuer = pod_of(objects, "vestibule-certificates")["spec"]
     assert issuer["containers"][0]["image"] == container["image"]
@@ -346,10 +346,10 @@ def test_pods_as_asked(program: Helm) -> None:
 
 def test_pods_are_restricted_whatever_is_said(program: Helm) -> None:
     for values in ({}, {"operator": {"enabled": True}, "podSecurityContext": {"fsGroup": 1}}):
-        for thing in program.template(values):
-            if thing["kind"] != "Deployment":
+        for obj in program.template(values):
+            if obj["kind"] != "Deployment":
                 continue
-            pod = thing["spec"]["template"]["spec"]
+            pod = obj["spec"]["template"]["spec"]
             assert pod["securityContext"]["runAsNonRoot"] is True
             assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
             for container in pod["containers"]:
@@ -368,9 +368,9 @@ def test_an_issuer_of_ones_own(program: Helm) -> None:
             "duration": "48h",
         }
     }
-    found = [thing for thing in program.template(values) if "cert-manager.io" in thing["apiVersion"]]
+    found = [obj for obj in program.template(values) if "cert-manager.io" in obj["apiVersion"]]
 
-    assert [thing["kind"] for thing in found] == ["Certificate"]
+    assert [obj["kind"] for obj in found] == ["Certificate"]
     spec = found[0]["spec"]
     assert spec["issuerRef"] == {"name": "corp", "kind": "ClusterIssuer", "group": "cert-manager.io"}
     assert spec["duration"] == "48h"
@@ -425,8 +425,8 @@ def test_what_is_switched_off_is_not_there(program: Helm) -> None:
         "guard": False,
     }
     objects = program.template(values)
-    kinds = {thing["kind"] for thing in objects} - {"ServiceAccount"}
-    accounts = [thing["metadata"]["name"] for thing in objects if thing["kind"] == "ServiceAccount"]
+    kinds = {obj["kind"] for obj in objects} - {"ServiceAccount"}
+    accounts = [obj["metadata"]["name"] for obj in objects if obj["kind"] == "ServiceAccount"]
 
     assert kinds == {"ConfigMap", "Secret", "Lease", "Deployment", "Service", "MutatingWebhookConfiguration"}
     assert accounts == ["vestibule-certificates"]
@@ -453,18 +453,18 @@ def test_selectors_and_conditions_of_the_release(program: Helm) -> None:
             "annotations": {"admissions.enforcer/disabled": "true"},
         }
     }
-    [registration] = [
-        thing for thing in program.template(values) if thing["kind"] == "MutatingWebhookConfiguration"
+    [configuration] = [
+        obj for obj in program.template(values) if obj["kind"] == "MutatingWebhookConfiguration"
     ]
-    entry = registration["webhooks"][0]
+    entry = configuration["webhooks"][0]
 
     assert entry["objectSelector"] == values["webhook"]["objectSelector"]
     assert [one["name"] for one in entry["matchConditions"]] == ["not-a-mirror-pod", "mine"]
-    assert registration["metadata"]["annotations"] == {"admissions.enforcer/disabled": "true"}
+    assert configuration["metadata"]["annotations"] == {"admissions.enforcer/disabled": "true"}
 
 
 def test_old_clusters_get_no_policies_and_too_old_ones_nothing(program: Helm) -> None:
-    kinds = {thing["kind"] for thing in program.template({"finalCheck": "warn"}, "--kube-version", "v1.29.4")}
+    kinds = {obj["kind"] for obj in program.template({"finalCheck": "warn"}, "--kube-version", "v1.29.4")}
 
     assert "ValidatingAdmissionPolicy" not in kinds
     assert "MutatingWebhookConfiguration" in kinds
@@ -478,9 +478,9 @@ def test_the_name_of_the_release_is_the_name_of_the_objects(program: Helm) -> No
         ("hall", "hall-vestibule"),
         ("my-vestibule", "my-vestibule"),
     ):
-        deployments = [thing for thing in program.template(name=release) if thing["kind"] == "Deployment"]
+        deployments = [obj for obj in program.template(name=release) if obj["kind"] == "Deployment"]
 
-        assert {thing["metadata"]["name"] for thing in deployments} == {name, f"{name}-certificates"}
+        assert {obj["metadata"]["name"] for obj in deployments} == {name, f"{name}-certificates"}
 
 
 def test_two_renderings_are_the_same_text(program: Helm) -> None:
@@ -495,7 +495,7 @@ def test_below_another_chart_global_values_pass(program: Helm) -> None:
 
 @pytest.mark.parametrize("values", ["operator.enabled=true", "operator.enabled=true,webhook.enabled=false"])
 def test_the_operator_as_asked(program: Helm, values: str) -> None:
-    asked: Object = {
+    requested: Object = {
         "operator": {
             "replicaCount": 3,
             "priorityClassName": "high",
@@ -509,7 +509,7 @@ def test_the_operator_as_asked(program: Helm, values: str) -> None:
             "aro": True,
         }
     }
-    objects = program.template(asked, "--set", values)
+    objects = program.template(requested, "--set", values)
     template = pod_of(objects, "vestibule-operator")
 
     assert template["spec"]["priorityClassName"] == "high"
@@ -523,12 +523,12 @@ def test_the_operator_as_asked(program: Helm, values: str) -> None:
         "limits": {"memory": "1Gi"},
     }
     bindings = [
-        thing
-        for thing in objects
-        if thing["kind"].endswith("RoleBinding")
-        and thing["metadata"]["labels"]["app.kubernetes.io/name"] == "vestibule-operator"
+        obj
+        for obj in objects
+        if obj["kind"].endswith("RoleBinding")
+        and obj["metadata"]["labels"]["app.kubernetes.io/name"] == "vestibule-operator"
     ]
     policy = by_key(objects)["ValidatingAdmissionPolicy", "", "vestibule-operator"]
     assert ":keeper'" in policy["spec"]["matchConditions"][0]["expression"]
     assert len(bindings) == 4
-    assert {subject["name"] for thing in bindings for subject in thing["subjects"]} == {"keeper"}
+    assert {subject["name"] for obj in bindings for subject in obj["subjects"]} == {"keeper"}

@@ -24,16 +24,16 @@ def run(*words: str) -> tuple[int, str]:
         (("--kubeconfig", "/nowhere"), "/nowhere"),
     ],
 )
-def test_what_cannot_be_done_is_told(words: tuple[str, ...], text: str) -> None:
-    code, said = run(*words)
+def test_what_cannot_be_done_is_reported(words: tuple[str, ...], text: str) -> None:
+    code, message = run(*words)
 
     assert code == 2
-    assert text in said
+    assert text in message
 
 
 def test_help_teaches() -> None:
-    code, said = run("--help")
+    code, message = run("--help")
 
     assert code == 0
-    assert "Exit codes: 0 no pod lacks anything" in said
-    assert "--dry-run" in said
+    assert "Exit codes: 0 no pod lacks anything" in message
+    assert "--dry-run" in message

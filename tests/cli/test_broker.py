@@ -28,7 +28,7 @@ def run(folder: Path) -> Result:
     return CliRunner().invoke(command, arguments)
 
 
-def test_whole_identities_become_secrets_and_silent_ones_are_told(tmp_path: Path) -> None:
+def test_whole_identities_become_secrets_and_silent_ones_are_reported(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(REQUEST.format(name="whole", fields=WHOLE))
     (tmp_path / "b.yaml").write_text(REQUEST.format(name="silent", fields="    permissions: [a/read]"))
 

@@ -177,7 +177,7 @@ def test_wrong_input_exits_2_and_names_it(files: Path, sentence: str) -> None:
     assert result.stdout == ""
 
 
-def test_all_problems_of_all_files_are_told_at_once(files: Path) -> None:
+def test_all_problems_of_all_files_are_reported_at_once(files: Path) -> None:
     (files / "one.yaml").write_text("kind: Pod\n")
     (files / "two.yaml").write_text("a: [\n")
 
@@ -191,7 +191,7 @@ def test_render_prints_yaml_that_parses_and_json_that_parses() -> None:
     documents = list(yaml.safe_load_all(run("render").stdout))
     listed = json.loads(run("render", "-o", "json").stdout)
 
-    assert [thing["kind"] for thing in documents] == [thing["kind"] for thing in listed["items"]]
+    assert [obj["kind"] for obj in documents] == [obj["kind"] for obj in listed["items"]]
     assert documents == listed["items"]
 
 

@@ -30,8 +30,8 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def write(path: Path, *things: Json) -> str:
-    path.write_text(yaml.safe_dump_all([copy.deepcopy(one) for one in things]))
+def write(path: Path, *manifests: Json) -> str:
+    path.write_text(yaml.safe_dump_all([copy.deepcopy(one) for one in manifests]))
     return str(path)
 
 
@@ -42,9 +42,11 @@ def objects(text: str) -> list[Json]:
 def test_the_second_time_with_what_was_printed_the_same_is_printed(tmp_path: Path) -> None:
     given = write(tmp_path / "given.yaml", KUBEVIRT, *secrets().values())
     first = run("--hosted", "hypershift", "-f", given, "--tenant-id", "t", "--part", "management")
-    kept = tmp_path / "kept.yaml"
-    kept.write_text(first.stdout)
-    second = run("--hosted", "auto", "-f", given, "-f", str(kept), "--tenant-id", "t", "--part", "management")
+    stored = tmp_path / "kept.yaml"
+    stored.write_text(first.stdout)
+    second = run(
+        "--hosted", "auto", "-f", given, "-f", str(stored), "--tenant-id", "t", "--part", "management"
+    )
 
     assert (first.returncode, second.returncode) == (0, 0), second.stderr
     assert first.stdout == second.stdout
@@ -60,13 +62,13 @@ def test_a_service_that_makes_hypershift_delete_the_configuration_is_named(tmp_p
         "spec": {},
     }
     alone = run("--hosted", "hypershift", "-f", write(tmp_path / "a.yaml", KUBEVIRT, *secrets().values()))
-    beside = run(
+    adjacent = run(
         "--hosted", "hypershift", "-f", write(tmp_path / "b.yaml", KUBEVIRT, service, *secrets().values())
     )
 
     assert "HyperShift deletes" not in alone.stderr
     assert (
-        "HyperShift deletes the MutatingWebhookConfiguration for https://workload-identity" in beside.stderr
+        "HyperShift deletes the MutatingWebhookConfiguration for https://workload-identity" in adjacent.stderr
     )
 
 
@@ -85,14 +87,14 @@ def test_the_parts_are_for_one_cluster_each(tmp_path: Path) -> None:
 
 
 def test_a_control_plane_that_has_the_webhook_gets_nothing(tmp_path: Path) -> None:
-    there = deployment(HOSTED)
-    there["spec"]["template"]["spec"]["containers"].append({"name": "azure-workload-identity-webhook"})
-    registration = {
+    existing = deployment(HOSTED)
+    existing["spec"]["template"]["spec"]["containers"].append({"name": "azure-workload-identity-webhook"})
+    configuration = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
         "metadata": {"name": "azure-workload-identity-webhook"},
     }
-    given = write(tmp_path / "given.yaml", HOSTED, there, registration)
+    given = write(tmp_path / "given.yaml", HOSTED, existing, configuration)
     auto = run("--hosted", "hypershift", "-f", given)
     taken = run("--hosted", "hypershift", "-f", given, "--attach", "deployment")
 
@@ -131,8 +133,8 @@ def test_who_owns_the_api_server_gets_the_sidecar_of_the_release(tmp_path: Path)
     given = write(tmp_path / "given.yaml", AVAILABLE, deployment(HOSTED), PAYLOAD, *secrets().values())
     words = ("--hosted", "hypershift", "-f", given, "--attach", "sidecar")
     printed = run(*words)
-    kept = tmp_path / "kept.yaml"
-    kept.write_text(run(*words, "--part", "management").stdout)
+    stored = tmp_path / "kept.yaml"
+    stored.write_text(run(*words, "--part", "management").stdout)
     bare = write(tmp_path / "bare.yaml", AVAILABLE, PAYLOAD, *secrets().values())
     first, again = (
         run(
@@ -141,7 +143,7 @@ def test_who_owns_the_api_server_gets_the_sidecar_of_the_release(tmp_path: Path)
             "-f",
             bare,
             "-f",
-            str(kept),
+            str(stored),
             "--attach",
             "sidecar",
             "--part",
@@ -163,14 +165,14 @@ def test_who_owns_the_api_server_gets_the_sidecar_of_the_release(tmp_path: Path)
     assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
     assert len(spec["template"]["metadata"]["annotations"][rollout.CONFIG_HASH]) > 8
     assert "restarts the API server" in printed.stderr
-    assert kept.read_text() == first.stdout == again.stdout
+    assert stored.read_text() == first.stdout == again.stdout
 
 
 def _owned() -> Json:
-    there = deployment(HOSTED)
+    existing = deployment(HOSTED)
     owner = {"kind": "HostedControlPlane", "name": "hcp", "controller": True}
-    there["metadata"]["ownerReferences"] = [owner]
-    return there
+    existing["metadata"]["ownerReferences"] = [owner]
+    return existing
 
 
 NO_SIDECAR: dict[str, tuple[list[Json], str]] = {

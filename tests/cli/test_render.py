@@ -38,10 +38,10 @@ def test_without_a_cluster_nothing_of_the_machine_counts(tmp_path: Path, output:
     in_pod = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}
 
     here = run("-o", output)
-    there = run("-o", output, KUBECONFIG=str(closed), HOME=str(tmp_path), **in_pod)
+    existing = run("-o", output, KUBECONFIG=str(closed), HOME=str(tmp_path), **in_pod)
 
-    assert (there.returncode, there.stderr) == (0, "")
-    assert here.stdout == there.stdout
+    assert (existing.returncode, existing.stderr) == (0, "")
+    assert here.stdout == existing.stdout
     # the webhook configuration, two policies and their bindings, and the list of what is restored
     assert here.stdout.count("admissionregistration.k8s.io/v1") == 6
 
@@ -102,7 +102,9 @@ def registrations(result: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("way", ["--cluster", "-f", "-f -"])
-def test_a_kataconfig_brings_its_registration_from_wherever_it_is_read(tmp_path: Path, way: str) -> None:
+def test_a_kataconfig_brings_its_webhook_configuration_from_wherever_it_is_read(
+    tmp_path: Path, way: str
+) -> None:
     (tmp_path / "settings.json").write_text('{"sandbox": {"enabled": true}}')
     folder = tmp_path / "manifests"
     folder.mkdir()
@@ -118,7 +120,7 @@ def test_a_kataconfig_brings_its_registration_from_wherever_it_is_read(tmp_path:
     assert found.stderr == off.stderr == ""
 
 
-def test_a_kataconfig_that_does_not_count_is_told(tmp_path: Path) -> None:
+def test_a_kataconfig_that_does_not_count_is_reported(tmp_path: Path) -> None:
     (tmp_path / "kata.yaml").write_text(yaml.safe_dump(KATA))
 
     found = run("-f", str(tmp_path / "kata.yaml"))

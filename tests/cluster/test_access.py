@@ -218,13 +218,13 @@ def test_a_plugin_is_run_once_until_its_token_expires_or_is_rejected(tmp_path: P
     credential = plugin(tmp_path, now)
 
     async def story() -> list[str | None]:
-        said = list(await asyncio.gather(*(credential.authorization() for _ in range(5))))
+        message = list(await asyncio.gather(*(credential.authorization() for _ in range(5))))
         now[0] = 4e9
-        said.append(await credential.authorization())
+        message.append(await credential.authorization())
         now[0] = 0.0
         credential.rejected()
-        said.append(await credential.authorization())
-        return said
+        message.append(await credential.authorization())
+        return message
 
     assert asyncio.run(story()) == ["Bearer token-1"] * 5 + ["Bearer token-2", "Bearer token-3"]
 
@@ -258,13 +258,13 @@ def test_a_plugin_that_gives_nothing_is_a_fault_that_names_it(sentence: str) -> 
 def test_in_a_pod_we_are_its_account(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("mounted")
     (tmp_path / "ca.crt").write_bytes(Authority("cluster").pem)
-    (tmp_path / "namespace").write_text("hall")
+    (tmp_path / "namespace").write_text("installation")
     environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
 
     found = access.in_cluster(environ, tmp_path)
 
     assert found.server == "https://[fd00::1]:443"
-    assert found.namespace == "hall"
+    assert found.namespace == "installation"
     assert header(found) == "Bearer mounted"
 
 

@@ -159,7 +159,7 @@ AWAY = b"503 Service Unavailable\r\nRetry-After: 1"
 
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 @pytest.mark.parametrize("refusal", [BUSY, AWAY], ids=["429", "503"])
-def test_who_is_told_to_come_again_does_so_and_not_before(method: str, refusal: bytes) -> None:
+def test_who_is_reported_to_come_again_does_so_and_not_before(method: str, refusal: bytes) -> None:
     status, times = ask(ApiRequest(method, "/"), refusal, b"200 OK")
 
     assert (status, len(times)) == (200, 2)
@@ -167,9 +167,9 @@ def test_who_is_told_to_come_again_does_so_and_not_before(method: str, refusal: 
 
 
 def test_a_write_is_not_sent_again_where_the_server_may_have_done_it() -> None:
-    for said in (b"503 Service Unavailable", b"500 Internal Server Error"):
-        assert ask(ApiRequest("PATCH", "/"), said, b"200 OK")[0] == int(said[:3])
-        assert ask(ApiRequest("GET", "/"), said, b"200 OK")[0] == 200
+    for message in (b"503 Service Unavailable", b"500 Internal Server Error"):
+        assert ask(ApiRequest("PATCH", "/"), message, b"200 OK")[0] == int(message[:3])
+        assert ask(ApiRequest("GET", "/"), message, b"200 OK")[0] == 200
 
 
 def test_an_answer_without_end_of_a_cluster_that_a_tenant_names_is_given_up() -> None:

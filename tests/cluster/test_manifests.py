@@ -218,7 +218,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_manifests_are_told_with_place_value_and_want(case: str, tmp_path: Path) -> None:
+def test_bad_manifests_are_reported_with_place_value_and_want(case: str, tmp_path: Path) -> None:
     text, expected = BAD[case]
     (tmp_path / "x.yaml").write_text(text)
 
@@ -246,15 +246,15 @@ def test_what_is_no_directory_is_refused(kind: str, tmp_path: Path) -> None:
     if kind == "file":
         (tmp_path / "x").touch()
 
-    (told,) = problems(tmp_path / "x")
+    (reported,) = problems(tmp_path / "x")
 
-    assert told.endswith("want a readable directory of manifests")
+    assert reported.endswith("want a readable directory of manifests")
 
 
 # ── when it reloads ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_change_is_read_and_told_once(tmp_path: Path) -> None:
+def test_a_change_is_read_and_reported_once(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(ACCOUNT.format(name="a", inject="true"))
     cluster = loaded(tmp_path)
@@ -267,7 +267,7 @@ def test_a_change_is_read_and_told_once(tmp_path: Path) -> None:
     assert [event.change for event in heard] == ["modified"]
 
 
-def test_a_bad_change_is_told_and_the_last_good_state_stays(
+def test_a_bad_change_is_reported_and_the_last_good_state_stays(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "a.yaml"

@@ -73,8 +73,8 @@ def test_replacing_everything_tells_only_what_changed() -> None:
 
     cluster.replace_all([config_map("same"), config_map("changed", a="2"), config_map("new")])
 
-    told = {(event.change, event.source.name) for event in heard}
-    assert {("deleted", "gone"), ("modified", "changed"), ("added", "new")} == told
+    reported = {(event.change, event.source.name) for event in heard}
+    assert {("deleted", "gone"), ("modified", "changed"), ("added", "new")} == reported
 
 
 # ── server-side apply ─────────────────────────────────────────────────────────────────────────────────────

@@ -71,14 +71,14 @@ async def relisted(
     before: list[list[Json]], after: list[list[Json]]
 ) -> tuple[SlimInformer, list[WatchEvent]]:
     """A reflector that has seen two lists, and what the second one told."""
-    told: list[WatchEvent] = []
+    reported: list[WatchEvent] = []
     async with serving(Server(*before)) as server:
         client = Client(ClusterAccess(server.url, None, StaticCredential("")))
-        reflector = SlimInformer(client, gvk.SERVICE_ACCOUNT, told.append)
+        reflector = SlimInformer(client, gvk.SERVICE_ACCOUNT, reported.append)
         task = asyncio.create_task(reflector.run())
         try:
             await listed(reflector, 1)
-            told.clear()
+            reported.clear()
             server.pages = after
             server.forget.set()
             await listed(reflector, 2)
@@ -87,7 +87,7 @@ async def relisted(
             with suppress(asyncio.CancelledError):
                 await task
             await client.close()
-    return reflector, told
+    return reflector, reported
 
 
 def changes(told: list[WatchEvent]) -> set[tuple[str, str]]:
@@ -97,29 +97,29 @@ def changes(told: list[WatchEvent]) -> set[tuple[str, str]]:
 def test_a_second_list_tells_every_difference_once() -> None:
     before = [[account("a", "stays"), account("a", "goes")], [account("a", "changes"), account("b", "goes")]]
     after = [[account("a", "stays"), account("a", "changes", "new")], [account("c", "comes")]]
-    reflector, told = asyncio.run(relisted(before, after))
+    reflector, reported = asyncio.run(relisted(before, after))
 
-    assert changes(told) == {
+    assert changes(reported) == {
         ("deleted", "a/goes"),
         ("deleted", "b/goes"),
         ("modified", "a/changes"),
         ("added", "c/comes"),
     }
-    assert len(told) == 4
+    assert len(reported) == 4
     assert len(reflector.store) == 3
     assert sorted(reflector.store.namespaces()) == ["a", "c"]
 
 
 def test_a_second_list_that_is_the_same_tells_nothing() -> None:
     same = [[account("a", "one"), account("b", "two")], [account("b", "three", "role")]]
-    reflector, told = asyncio.run(relisted(same, same))
+    reflector, reported = asyncio.run(relisted(same, same))
 
-    assert told == []
+    assert reported == []
     assert len(reflector.store) == 3
 
 
 def test_a_second_list_that_is_empty_forgets_everything() -> None:
-    reflector, told = asyncio.run(relisted([[account("a", "one"), account("b", "two")]], [[]]))
+    reflector, reported = asyncio.run(relisted([[account("a", "one"), account("b", "two")]], [[]]))
 
-    assert changes(told) == {("deleted", "a/one"), ("deleted", "b/two")}
+    assert changes(reported) == {("deleted", "a/one"), ("deleted", "b/two")}
     assert len(reflector.store) == 0

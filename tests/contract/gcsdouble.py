@@ -77,16 +77,16 @@ class GcsDouble:
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         with self._lock:
             if self.faults:
-                status, said = self.faults.popleft(), _error("injected")
+                status, message = self.faults.popleft(), _error("injected")
             else:
-                status, said = self._handle(
+                status, message = self._handle(
                     verb, parts.path, query, call.headers.get("Content-Type", ""), body
                 )
         call.send_response(status)
         call.send_header("Content-Type", "application/json")
-        call.send_header("Content-Length", str(len(said)))
+        call.send_header("Content-Length", str(len(message)))
         call.end_headers()
-        call.wfile.write(said)
+        call.wfile.write(message)
 
     def _handle(
         self, verb: str, path: str, query: dict[str, str], kind: str, body: bytes
@@ -102,8 +102,8 @@ class GcsDouble:
             about, body = _multipart(kind, body)
             name = str(query.get("name") or about["name"])
         found = objects.get(name)
-        wanted = query.get("ifGenerationMatch")
-        if wanted is not None and int(wanted) != (found.generation if found else 0):
+        expected = query.get("ifGenerationMatch")
+        if expected is not None and int(expected) != (found.generation if found else 0):
             return (404 if verb != "POST" and not found else 412), _error("precondition")
         if verb == "POST":
             objects[name] = found = Kept(body, next(self._generations), about)
@@ -124,7 +124,7 @@ def _multipart(kind: str, body: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def _metadata(bucket: str, name: str, found: Kept) -> bytes:
-    told = {
+    reported = {
         **found.about,
         "kind": "storage#object",
         "bucket": bucket,
@@ -132,7 +132,7 @@ def _metadata(bucket: str, name: str, found: Kept) -> bytes:
         "generation": str(found.generation),
         "size": str(len(found.body)),
     }
-    return json.dumps(told).encode()
+    return json.dumps(reported).encode()
 
 
 def _error(text: str) -> bytes:

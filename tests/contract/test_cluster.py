@@ -104,13 +104,13 @@ class ClusterContract:
         (deployment,) = backend.create(workload("Deployment", team, "d", uid="u"))
         uid = deployment["metadata"]["uid"]
         owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": uid, "controller": True}
-        (made,) = backend.create(workload("ReplicaSet", team, "d-1", uid="v", ownerReferences=[owner]))
+        (created,) = backend.create(workload("ReplicaSet", team, "d-1", uid="v", ownerReferences=[owner]))
 
         found = backend.run(backend.cluster.get(gvk.REPLICA_SET, team, "d-1"))
 
         assert found is not None
         assert (facts.OwnerRef("apps/v1", "Deployment", "d", uid, True),) == found.owners
-        assert found.uid == made["metadata"]["uid"] != uid
+        assert found.uid == created["metadata"]["uid"] != uid
 
     def test_a_subscriber_hears_of_creation_change_and_deletion(self, backend: Backend, team: str) -> None:
         heard: list[WatchEvent] = []
@@ -166,19 +166,19 @@ class ClusterContract:
     def test_applying_twice_is_no_conflict_and_one_event(
         self, backend: Backend, team: str, kind: gvk.Kind
     ) -> None:
-        thing = config_map(team, a="1") if kind is gvk.CONFIG_MAP else account(team)
-        name = thing["metadata"]["name"]
+        obj = config_map(team, a="1") if kind is gvk.CONFIG_MAP else account(team)
+        name = obj["metadata"]["name"]
         heard: list[WatchEvent] = []
         backend.listen(team, heard.append)
 
-        backend.run(backend.cluster.apply(thing, field_manager="us"))
-        backend.run(backend.cluster.apply(thing, field_manager="us"))
+        backend.run(backend.cluster.apply(obj, field_manager="us"))
+        backend.run(backend.cluster.apply(obj, field_manager="us"))
         backend.create(account(team, "last"))
 
-        told = [(event.source.name, event.change) for event in heard]
-        assert told == [*([(name, "added")] if kind in backend.watched else []), ("last", "added")]
+        reported = [(event.source.name, event.change) for event in heard]
+        assert reported == [*([(name, "added")] if kind in backend.watched else []), ("last", "added")]
 
-    def test_a_field_that_somebody_else_holds_is_a_conflict_unless_forced(
+    def test_a_field_that_another_user_holds_is_a_conflict_unless_forced(
         self, backend: Backend, team: str
     ) -> None:
         backend.create(config_map(team, a="theirs"))

@@ -187,7 +187,7 @@ def test_a_document_that_is_too_large_is_not_read(store: ObjectStore) -> None:
         store.read(NAME)
 
 
-def test_a_place_that_does_not_exist_is_told(place: Place) -> None:
+def test_a_place_that_does_not_exist_is_reported(place: Place) -> None:
     store = place.missing()
     if store is None:
         return

@@ -36,9 +36,9 @@ def test_packages_in_the_table_are_those_of_the_tree() -> None:
         for row in re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)
         for name in re.findall(r"`(\w+)`", row)
     }
-    there = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    existing = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
 
-    assert listed == there
+    assert listed == existing
 
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`((?:[a-z]+/)+[a-z_]+)(?:\.\w+)?`", PAGE))))

@@ -60,7 +60,7 @@ def test_every_annotation_key_is_documented() -> None:
 
 
 def test_no_annotation_key_is_invented() -> None:
-    told = {"cwii.dev/az-tokn-expiration"}  # the typing error of the examples
+    reported = {"cwii.dev/az-tokn-expiration"}  # the typing error of the examples
     written = {
         (name(page), key)
         for page in PROSE
@@ -69,7 +69,7 @@ def test_no_annotation_key_is_invented() -> None:
     # paths below the mount root look alike
     paths = {"cwii.dev/gcp", "cwii.dev/aws", "cwii.dev/az", "cwii.dev/gcp-creds"}
 
-    known = cwii_keys.KEYS | cwii_keys.WITH_SUFFIX | told | paths
+    known = cwii_keys.KEYS | cwii_keys.WITH_SUFFIX | reported | paths
     assert sorted((page, key) for page, key in written if key not in known) == []
 
 
@@ -115,7 +115,7 @@ def test_the_guard_is_documented_as_it_is() -> None:
     resources = [resource for rule in rules for resource in rule["resources"]]
     page = text("docs/providers/gcp.md").partition("## The guard")[2].partition("\n## ")[0]
 
-    assert [thing for thing in (policy["metadata"]["name"], *resources) if f"`{thing}`" not in page] == []
+    assert [obj for obj in (policy["metadata"]["name"], *resources) if f"`{obj}`" not in page] == []
 
 
 def test_every_page_is_in_the_navigation() -> None:

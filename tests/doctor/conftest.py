@@ -18,8 +18,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture
 def issuer(authority: Authority) -> Iterator[Issuer]:
-    with Issuer(authority) as made:
-        yield made
+    with Issuer(authority) as created:
+        yield created
 
 
 @pytest.fixture

@@ -39,8 +39,8 @@ def ec_key(number: int = 0) -> ec.EllipticCurvePrivateKey:
 def jwk(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, kid: str, **more: str) -> Json:
     """The public half as it is published."""
     if isinstance(key, rsa.RSAPrivateKey):
-        numbers = key.public_key().public_numbers()
-        return {"kty": "RSA", "kid": kid, "n": _number(numbers.n), "e": _number(numbers.e), **more}
+        metrics = key.public_key().public_numbers()
+        return {"kty": "RSA", "kid": kid, "n": _number(metrics.n), "e": _number(metrics.e), **more}
     point = key.public_key().public_numbers()
     return {"kty": "EC", "kid": kid, "crv": "P-256", "x": _number(point.x), "y": _number(point.y), **more}
 
@@ -53,7 +53,7 @@ def _number(value: int) -> str:
 def token(issuer: str, *, key: Any = None, kid: str = "k1", algorithm: str = "RS256", **claims: Any) -> str:
     """A token as the API server makes it; claims are laid over."""
     now = int(time.time())
-    said = {
+    message = {
         "iss": issuer,
         "sub": SUBJECT,
         "aud": ["sts.amazonaws.com"],
@@ -62,8 +62,8 @@ def token(issuer: str, *, key: Any = None, kid: str = "k1", algorithm: str = "RS
         "exp": now + 3600,
         **claims,
     }
-    said = {name: value for name, value in said.items() if value is not None}
-    return jwt.encode(said, key or rsa_key(), algorithm, {"kid": kid} if kid else None)
+    message = {name: value for name, value in message.items() if value is not None}
+    return jwt.encode(message, key or rsa_key(), algorithm, {"kid": kid} if kid else None)
 
 
 class Page(NamedTuple):

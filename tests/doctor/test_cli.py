@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.doctor import issuer as issuers
-from tests.doctor.asking import Json, asked, bad, doctor, statuses
+from tests.doctor.doctor_command import Json, asked, bad, doctor, statuses
 from tests.doctor.issuer import DISCOVERY, KEYS, Issuer
 from vestibule.cli.main import cli
 
@@ -102,9 +102,9 @@ def test_a_token(issuer: Issuer, bundle: Path, sentence: str) -> None:
 
     code, report = doctor(*asked(issuer, bundle, "--token", "-", *words), stdin=text)
 
-    told = bad(report)
-    assert list(told) == [id_]
-    assert found in told[id_]
+    reported = bad(report)
+    assert list(reported) == [id_]
+    assert found in reported[id_]
     failed = next(one for one in report["checks"] if one["id"] == id_)
     assert failed["want"]
     assert code == (3 if failed["status"] == "fail" else 0)
@@ -131,7 +131,7 @@ def test_a_token_signed_with_a_curve_pleases_all_but_azure(issuer: Issuer, bundl
     assert [one for one in bad(report) if one.endswith("algorithm")] == ["az.algorithm"]
 
 
-def test_a_token_with_a_slash_too_many_is_told_as_such(issuer: Issuer, bundle: Path) -> None:
+def test_a_token_with_a_slash_too_many_is_reported_as_such(issuer: Issuer, bundle: Path) -> None:
     code, report = doctor(*asked(issuer, bundle, "--token", "-"), stdin=issuers.token(issuer.url + "/"))
 
     assert (code, list(bad(report))) == (3, ["token.issuer"])
@@ -149,7 +149,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("sentence", FORMS)
-def test_what_is_no_token_is_told_without_showing_it(tmp_path: Path, sentence: str) -> None:
+def test_what_is_no_token_is_reported_without_showing_it(tmp_path: Path, sentence: str) -> None:
     text, words = FORMS[sentence]
     file = tmp_path / "token"
     file.write_text(text)
@@ -211,7 +211,7 @@ USAGE = {
 
 @pytest.mark.parametrize("sentence", USAGE)
 def test_a_question_that_makes_no_sense_exits_2(tmp_path: Path, sentence: str) -> None:
-    words, said = USAGE[sentence]
+    words, message = USAGE[sentence]
     file = tmp_path / "ca.pem"
     file.write_text("no certificate")
     command = [sys.executable, "-m", "vestibule", "doctor", *(word.format(file) for word in words)]
@@ -219,7 +219,7 @@ def test_a_question_that_makes_no_sense_exits_2(tmp_path: Path, sentence: str) -
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, input="")
 
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 

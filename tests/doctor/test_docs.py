@@ -23,7 +23,7 @@ def test_ids_in_the_code_and_on_the_page_are_the_same() -> None:
     written |= {f"{cloud}.length" for cloud, wants in clouds.REQUIREMENTS.items() if wants.longest}
 
     page = (ROOT / "docs" / "doctor.md").read_text("utf-8")
-    told = set(re.findall(rf"`((?:{AREAS})\.[a-z][a-z-]*)`", page))
+    reported = set(re.findall(rf"`((?:{AREAS})\.[a-z][a-z-]*)`", page))
 
     assert len(written) > 40
-    assert written == told
+    assert written == reported

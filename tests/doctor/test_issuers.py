@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.doctor import issuer as issuers
-from tests.doctor.asking import asked, bad, doctor, statuses
+from tests.doctor.doctor_command import asked, bad, doctor, statuses
 from tests.doctor.issuer import DISCOVERY, KEYS, Issuer, Page
 from tests.serving.authority import Authority
 
@@ -108,20 +108,20 @@ def test_an_issuer_with(issuer: Issuer, bundle: Path, sentence: str) -> None:
 
     _, report = doctor(*asked(issuer, bundle))
 
-    told = bad(report)
-    assert list(told) == [id_]
-    assert words in told[id_]
+    reported = bad(report)
+    assert list(reported) == [id_]
+    assert words in reported[id_]
     assert all(one["advice"] for one in report["checks"] if one["id"] == id_)
 
 
-def test_an_issuer_whose_certificate_is_nobodys_is_told(issuer: Issuer) -> None:
+def test_an_issuer_whose_certificate_is_nobodys_is_reported(issuer: Issuer) -> None:
     code, report = doctor("--issuer", issuer.url)
 
     assert (code, list(bad(report))) == (3, ["issuer.discovery"])
     assert "certificate not trusted" in bad(report)["issuer.discovery"]
 
 
-def test_an_issuer_that_is_not_there_is_told(bundle: Path) -> None:
+def test_an_issuer_that_is_not_there_is_reported(bundle: Path) -> None:
     code, report = doctor("--issuer", "https://127.0.0.1:1", "--ca-bundle", str(bundle))
 
     assert code == 3
@@ -156,7 +156,7 @@ def test_an_address_that_no_cloud_can_use_is_not_even_called(address: str, statu
         (-86_400.0 * 3, "fail", "3 days behind"),
     ],
 )
-def test_a_clock_that_is_off_is_told(
+def test_a_clock_that_is_off_is_reported(
     authority: Authority, bundle: Path, ahead: float, status: str, words: str
 ) -> None:
     with Issuer(authority, ahead=ahead) as issuer:

@@ -52,15 +52,15 @@ def audit(scene: Scene, pod: Json, written: Json | None = None) -> list[PodDrift
 
 def _cwii(vector: Json) -> Scene:
     objects = [vector.get("namespace"), vector.get("serviceAccount"), *vector.get("owners", [])]
-    wanted = cwii.settings(vector.get("config", {}))
-    return Scene(vector["pod"], case.cluster_of(objects), wanted, "team-a")
+    expected = cwii.settings(vector.get("config", {}))
+    return Scene(vector["pod"], case.cluster_of(objects), expected, "team-a")
 
 
 def _azwi(vector: Json) -> Scene:
     objects = [
-        {**thing, "kind": kind, "apiVersion": "v1"}
+        {**obj, "kind": kind, "apiVersion": "v1"}
         for kind in ("Namespace", "ServiceAccount")
-        if (thing := vector[kind[0].lower() + kind[1:]])
+        if (obj := vector[kind[0].lower() + kind[1:]])
     ] + vector.get("owners", [])
     pod = {"apiVersion": "v1", "kind": "Pod", **vector["pod"]}
     return Scene(pod, MemoryCluster(objects), azwi.settings(vector["config"]), "ns1")
@@ -139,8 +139,8 @@ def scene(**data: Any) -> Scene:
 
 
 def served(**data: Any) -> Json:
-    made = scene(**data)
-    return case.ask(made.pod, made.cluster, made.settings, namespace="team-a").pod
+    created = scene(**data)
+    return case.ask(created.pod, created.cluster, created.settings, namespace="team-a").pod
 
 
 def test_a_container_that_came_later_lacks_it() -> None:
@@ -289,7 +289,7 @@ def test_the_advice_is_a_command() -> None:
 
 
 @pytest.mark.parametrize(("whole", "ids"), [(False, ["pods.unselected"]), (True, [])])
-def test_pods_that_the_registration_leaves_out_count_where_annotations_alone_ask(
+def test_pods_that_the_webhook_configuration_leaves_out_count_where_annotations_alone_ask(
     whole: bool, ids: list[str]
 ) -> None:
     left_out = entry(namespaceSelector={"matchLabels": {"team": "b"}})
@@ -302,7 +302,7 @@ def test_pods_that_the_registration_leaves_out_count_where_annotations_alone_ask
     assert [one.id for one in checks if one.status == "fail"] == []
 
 
-def test_what_could_not_be_decided_is_told() -> None:
+def test_what_could_not_be_decided_is_reported() -> None:
     checks = list(
         pod_report.judge(
             pod_report.PodCounts(2, 0, ("Pod a/p: no",)), [], "all namespaces", selectors_decide=False

@@ -27,8 +27,8 @@ CASES: list[Json] = [
 
 def look(pod: Json, case: Json, found: SandboxPolicy) -> list[tuple[str, str]]:
     namespace = case["namespace"]["metadata"]
-    told = sandboxes.drift(pod, namespace["name"], namespace.get("labels") or {}, found)
-    return [(one.state, one.text) for one in told]
+    reported = sandboxes.drift(pod, namespace["name"], namespace.get("labels") or {}, found)
+    return [(one.state, one.text) for one in reported]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
@@ -38,9 +38,9 @@ def test_a_pod_that_was_served_lacks_nothing(case: Json, mode: str) -> None:
     found, pod = osc.kata_policy(case), case["pod"]
     namespace = case["namespace"]["metadata"]
     decided: SandboxResult = decision.decide(pod, namespace["name"], namespace.get("labels") or {}, found)
-    told = look(pod, case, found)
+    reported = look(pod, case, found)
     if decided.refusal is not None:
-        assert [state for state, _ in told] == ["refused"]
+        assert [state for state, _ in reported] == ["refused"]
         return
     lacks = bool(
         decided.runtime_class
@@ -48,7 +48,7 @@ def test_a_pod_that_was_served_lacks_nothing(case: Json, mode: str) -> None:
         or set(decided.labels) - set(pod["metadata"].get("labels") or {})
     )
 
-    assert bool(told) == lacks
+    assert bool(reported) == lacks
     assert look(patch.applied(copy.deepcopy(pod), decided), case, found) == []
 
 

@@ -36,9 +36,9 @@ def test_a_fault_is_found_said_and_kept_for_replay(tmp_path: Path, engine: str) 
 
     assert done.returncode == one.FAULT, done.stdout + done.stderr
     assert "AssertionError: the word" in done.stderr
-    kept = next(path for path in tmp_path.iterdir() if path.is_file())
-    assert str(kept) in done.stderr
-    again = fuzz("tests.fuzz.one", BROKEN, str(kept), "--found", str(tmp_path))
+    stored = next(path for path in tmp_path.iterdir() if path.is_file())
+    assert str(stored) in done.stderr
+    again = fuzz("tests.fuzz.one", BROKEN, str(stored), "--found", str(tmp_path))
     assert again.returncode == one.FAULT
 
 

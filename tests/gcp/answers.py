@@ -35,9 +35,9 @@ class Policy:
         self.bindings: list[Json] = bindings or []
         self.version = 1
 
-    def read(self, asked: str) -> Json:
+    def read(self, requested: str) -> Json:
         bindings = copy.deepcopy(self.bindings)
-        if asked != "3":
+        if requested != "3":
             for one in bindings:
                 one.pop("condition", None)
         return {"version": 3, "etag": f"e{self.version}", "bindings": bindings}

@@ -121,7 +121,8 @@ class Double:
             "buckets": storage.buckets,
             "access": {name: _sorted(one.bindings) for name, one in storage.policies.items()},
             "objects": {
-                name: {key: one.body for key, one in kept.items()} for name, kept in storage.objects.items()
+                name: {key: one.body for key, one in stored.items()}
+                for name, stored in storage.objects.items()
             },
         }
         return copy.deepcopy(found)
@@ -130,20 +131,20 @@ class Double:
 
     def answer(self, call: http.server.BaseHTTPRequestHandler, verb: str) -> None:
         body = call.rfile.read(int(call.headers.get("Content-Length") or 0))
-        status, after, said = 200, 0, b""
+        status, after, message = 200, 0, b""
         with self._lock:
             try:
                 found = self._answered(verb, call, body)
-                said = found if isinstance(found, bytes) else json.dumps(found).encode()
+                message = found if isinstance(found, bytes) else json.dumps(found).encode()
             except Refused as refused:
-                status, after, said = refused.status, refused.after, json.dumps(refused.body).encode()
+                status, after, message = refused.status, refused.after, json.dumps(refused.body).encode()
         call.send_response(status)
         call.send_header("Content-Type", "application/json")
-        call.send_header("Content-Length", str(len(said)))
+        call.send_header("Content-Length", str(len(message)))
         if after:
             call.send_header("Retry-After", str(after))
         call.end_headers()
-        call.wfile.write(said)
+        call.wfile.write(message)
 
     def _answered(self, verb: str, call: http.server.BaseHTTPRequestHandler, body: bytes) -> Json | bytes:
         parts = urlsplit(call.path)

@@ -92,21 +92,21 @@ class Iam:
             raise missing(pool)
         if self._pending(f"workloadIdentityPools/{pool}"):
             raise missing(pool)
-        there = self.providers[pool]
+        existing = self.providers[pool]
         path = f"projects/{self.number}/locations/global/workloadIdentityPools/{pool}/providers"
         if name is None and method == "GET":
-            shown = [{**one, "name": f"{path}/{key}"} for key, one in there.items()]
+            shown = [{**one, "name": f"{path}/{key}"} for key, one in existing.items()]
             return {"workloadIdentityPoolProviders": shown} if shown else {}
         if name is None:
             name = str(query["workloadIdentityPoolProviderId"])
-            if name in there:
+            if name in existing:
                 raise exists(name)
-            there[name] = {**body, "state": "ACTIVE"}
+            existing[name] = {**body, "state": "ACTIVE"}
             return self._begun(f"workloadIdentityPools/{pool}/providers/{name}")
-        if name not in there:
+        if name not in existing:
             raise missing(name)
         inside = f"workloadIdentityPools/{pool}/providers/{name}"
-        return self._changed(there[name], method, verb, body, query, inside)
+        return self._changed(existing[name], method, verb, body, query, inside)
 
     def _changed(
         self, found: Json, method: str, verb: str | None, body: Json, query: Json, path: str

@@ -81,8 +81,8 @@ class Storage:
             about, body = _multipart(kind, body)
             name = str(query.get("name") or about["name"])
         found = objects.get(name)
-        wanted = query.get("ifGenerationMatch")
-        if wanted is not None and int(wanted) != (found.generation if found else 0):
+        expected = query.get("ifGenerationMatch")
+        if expected is not None and int(expected) != (found.generation if found else 0):
             raise STALE if method == "POST" or found else missing(name)
         if method == "POST":
             objects[name] = Kept(body, next(self._generations), about)

@@ -179,7 +179,7 @@ def test_a_new_account_that_the_project_does_not_know_yet_is_waited_for(
     assert double.iam.policy.has("roles/storage.admin", f"serviceAccount:{email(double, REGISTRY)}")
 
 
-def test_more_roles_than_asked_for_are_kept_and_told(
+def test_more_roles_than_asked_for_are_kept_and_reported(
     double: Double, tmp_path: Path, requests_dir: Path, public_key: Path
 ) -> None:
     ended(create_all(double, tmp_path, requests_dir, public_key))
@@ -210,7 +210,7 @@ def test_the_single_commands_make_what_create_all_makes(
     double: Double, tmp_path: Path, requests_dir: Path, public_key: Path
 ) -> None:
     ended(create_all(double, tmp_path, requests_dir, public_key))
-    whole = double.left()
+    full = double.left()
     out = ("--output-dir", tmp_path / "single")
     pool = ("--workload-identity-pool", "demo1")
     with Double() as fresh:
@@ -223,4 +223,4 @@ def test_the_single_commands_make_what_create_all_makes(
         verb, given = "create-service-accounts", ("--credentials-requests-dir", requests_dir)
         ended(run(fresh, tmp_path, verb, *given, *pool, *provider, *out))
 
-        assert fresh.left() == whole
+        assert fresh.left() == full

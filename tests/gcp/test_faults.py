@@ -102,7 +102,7 @@ def test_a_fault_at_every_call_then_a_rerun_and_a_delete(
 
     with fresh() as clean:
         clean.create()
-        count, made, files = len(clean.double.calls), clean.double.left(), clean.files()
+        count, created, files = len(clean.double.calls), clean.double.left(), clean.files()
         clean.delete()
         rest = clean.double.left()
     assert count > 20
@@ -110,19 +110,19 @@ def test_a_fault_at_every_call_then_a_rerun_and_a_delete(
     for number in range(0, count, every):
         with fresh() as stage:
             stage.double.fault(number, kind)
-            said = attempted(stage.create)
+            message = attempted(stage.create)
             stage.double.heal()
             # what passes by itself heals within the run; a refusal is told, unless nobody needed the answer
-            told = "" if kind in HEALED else said
-            assert said == told, f"call {number} {kind}: {said}"
-            assert said == "" or "Injected" in said or "we may not touch" in said, said
+            reported = "" if kind in HEALED else message
+            assert message == reported, f"call {number} {kind}: {message}"
+            assert message == "" or "Injected" in message or "we may not touch" in message, message
             stage.create()
 
-            assert stage.double.left() == made, f"call {number} {kind}: {said}"
-            assert stage.files() == files, f"call {number} {kind}: {said}"
+            assert stage.double.left() == created, f"call {number} {kind}: {message}"
+            assert stage.files() == files, f"call {number} {kind}: {message}"
             if number % 5 == 0:
                 stage.delete()
-                assert stage.double.left() == rest, f"call {number} {kind}: {said}"
+                assert stage.double.left() == rest, f"call {number} {kind}: {message}"
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_a_fault_at_every_call_of_delete_then_a_rerun(
 
     with fresh() as clean:
         clean.create()
-        made = copy.deepcopy((clean.double.iam, clean.double.storage))
+        created = copy.deepcopy((clean.double.iam, clean.double.storage))
         shutil.copytree(clean.out, tmp_path / "made")
         clean.double.calls = []
         clean.delete()
@@ -149,13 +149,13 @@ def test_a_fault_at_every_call_of_delete_then_a_rerun(
 
     for number in range(0, count, 4 if kind == "throttled" else 1):
         with fresh() as stage:
-            stage.double.iam, stage.double.storage = copy.deepcopy(made)
+            stage.double.iam, stage.double.storage = copy.deepcopy(created)
             shutil.copytree(tmp_path / "made", stage.out)
             stage.double.fault(number, kind)
-            said = attempted(stage.delete)
+            message = attempted(stage.delete)
             stage.double.heal()
             stage.delete()
 
-            assert stage.double.left() == rest, f"call {number} {kind}: {said}"
-            kept = (stage.out / ".vestibule" / "inventory.json").read_bytes()
-            assert kept == inventory, f"call {number} {kind}: {said}"
+            assert stage.double.left() == rest, f"call {number} {kind}: {message}"
+            stored = (stage.out / ".vestibule" / "inventory.json").read_bytes()
+            assert stored == inventory, f"call {number} {kind}: {message}"

@@ -39,7 +39,7 @@ def request(name: str) -> CredentialsRequest:
     return CredentialsRequest(name, "ns1", "s", ("a",), "/token", {})
 
 
-def test_names_are_those_of_the_original() -> None:
+def test_names_are_those_of_upstream() -> None:
     vector = VECTORS["gcp-01"]
     given = request(vector["inputs"]["credentials_request"])
     name, project = vector["flags"]["--name"], vector["flags"]["--project"]
@@ -152,16 +152,18 @@ def test_the_scripts_run_and_say_what_create_all_does(
         path = f"{tools}:{os.environ['PATH']}"
         subprocess.run([script], check=True, env={"PATH": path, "LOG": str(log)}, timeout=30)
 
-    said = [line.rstrip("\t").split("\t") for line in log.read_text().splitlines()]
+    message = [line.rstrip("\t").split("\t") for line in log.read_text().splitlines()]
     display = "--description=Created By OpenShift ccoctl"
-    assert ["gsutil", "mb", "-b", "on", "-l", "us", "-p", PROJECT, "gs://demo1-oidc"] in said
-    assert any("providers" in one and display in one and f"--issuer-uri={ISSUER}" in one for one in said)
-    assert any("--permissions=compute.disks.get,compute.disks.list" in one for one in said)
+    assert ["gsutil", "mb", "-b", "on", "-l", "us", "-p", PROJECT, "gs://demo1-oidc"] in message
+    assert any("providers" in one and display in one and f"--issuer-uri={ISSUER}" in one for one in message)
+    assert any("--permissions=compute.disks.get,compute.disks.list" in one for one in message)
     pool = f"iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools/demo1"
     member = f"--member=principal://{pool}/subject/system:serviceaccount:ns1:sa-one"
-    assert any(member in one and "sa@example.com" in one for one in said)
-    assert any("--member=serviceAccount:sa@example.com" in one and "--condition=None" in one for one in said)
-    assert any("create-cred-config" in one and "--service-account=sa@example.com" in one for one in said)
+    assert any(member in one and "sa@example.com" in one for one in message)
+    assert any(
+        "--member=serviceAccount:sa@example.com" in one and "--condition=None" in one for one in message
+    )
+    assert any("create-cred-config" in one and "--service-account=sa@example.com" in one for one in message)
 
 
 def test_a_dry_run_with_keys_in_the_provider_makes_no_bucket(

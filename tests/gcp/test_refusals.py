@@ -15,7 +15,7 @@ from vestibule import errors
 from vestibule.cli.gcp import command
 
 
-def test_everything_that_is_in_the_way_is_told_at_once(
+def test_everything_that_is_in_the_way_is_reported_at_once(
     double: Double, tmp_path: Path, requests_dir: Path, public_key: Path
 ) -> None:
     theirs = account(double, "by-hand", REGISTRY, "by hand")
@@ -39,7 +39,7 @@ def test_everything_that_is_in_the_way_is_told_at_once(
     assert not (tmp_path / "out").exists()
 
 
-def test_an_account_of_somebody_else_changes_nothing_and_exits_2(
+def test_an_account_of_another_user_changes_nothing_and_exits_2(
     double: Double,
     tmp_path: Path,
     requests_dir: Path,
@@ -64,13 +64,15 @@ def test_an_account_of_somebody_else_changes_nothing_and_exits_2(
     assert not (tmp_path / "out").exists()
 
 
-def test_everything_wrong_with_flags_and_requests_is_told_without_a_call(
+def test_everything_wrong_with_flags_and_requests_is_reported_without_a_call(
     tmp_path: Path, public_key: Path
 ) -> None:
     folder = tmp_path / "requests"
     folder.mkdir()
-    rights = "    predefinedRoles: [storage.admin]\n    permissions: [compute, 7]"
-    (folder / "a.yaml").write_text(REQUEST.format(name="cr1", secret="s1", accounts="a" * 127, rights=rights))
+    permissions = "    predefinedRoles: [storage.admin]\n    permissions: [compute, 7]"
+    (folder / "a.yaml").write_text(
+        REQUEST.format(name="cr1", secret="s1", accounts="a" * 127, rights=permissions)
+    )
     (folder / "b.yaml").write_text(REQUEST.format(name="cr2", secret="s2", accounts="a", rights=""))
     (folder / "c.yaml").write_text(REQUEST.format(name="cr2", secret="s3", accounts="a", rights=PERMISSIONS))
 
@@ -81,10 +83,10 @@ def test_everything_wrong_with_flags_and_requests_is_told_without_a_call(
     result = CliRunner().invoke(command, arguments)
 
     assert isinstance(result.exception, errors.InvalidInput)
-    told = [
+    reported = [
         (one.place.rpartition("/")[2], one.field.rpartition(": ")[2]) for one in result.exception.problems
     ]
-    assert told == [
+    assert reported == [
         ("--name", ""),
         ("--project", ""),
         ("--region", ""),
@@ -111,7 +113,7 @@ def test_pool_and_provider_that_are_named_must_exist(
     assert double.writes() == []
 
 
-def test_an_account_of_the_original_is_found_again_by_its_display_name(
+def test_an_account_of_upstream_is_found_again_by_its_display_name(
     double: Double, tmp_path: Path, requests_dir: Path, public_key: Path
 ) -> None:
     text = f"Created By OpenShift ccoctl for service account {REGISTRY}"
@@ -154,7 +156,7 @@ def test_a_pool_with_other_providers_is_warned_of(double: Double, tmp_path: Path
 
 
 @pytest.mark.parametrize("how", ["text", "path", "home"])
-def test_a_login_where_the_original_looks_for_it(
+def test_a_login_where_upstream_looks_for_it(
     how: str, double: Double, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = Path(double.key_file(tmp_path / "key.json"))
@@ -170,7 +172,7 @@ def test_a_login_where_the_original_looks_for_it(
     assert [*double.iam.pools] == ["demo1"]
 
 
-def test_a_key_file_that_is_none_is_told_and_not_shown(
+def test_a_key_file_that_is_none_is_reported_and_not_shown(
     double: Double, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOOGLE_CREDENTIALS", '{"private_key": "hush"}')
@@ -181,7 +183,7 @@ def test_a_key_file_that_is_none_is_told_and_not_shown(
     assert "hush" not in result.output + str(result.exception)
 
 
-def test_endpoints_that_are_none_are_told(double: Double, tmp_path: Path) -> None:
+def test_endpoints_that_are_none_are_reported(double: Double, tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_text('{"iam": "ftp://x", "storage": "nowhere"}')
     given = ["create-workload-identity-pool", "--name", "demo1", "--project", PROJECT]

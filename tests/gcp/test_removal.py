@@ -50,7 +50,7 @@ def test_delete_needs_no_requests_and_keeps_everything_else(
     assert "delete " not in again.stdout
 
 
-def test_without_an_inventory_the_requests_tell_what_the_original_made(
+def test_without_an_inventory_the_requests_tell_what_upstream_made(
     double: Double, tmp_path: Path, requests_dir: Path
 ) -> None:
     mine = f"{ORIGINAL} for service account {REGISTRY}"
@@ -81,8 +81,8 @@ def test_custom_roles_go_by_force_unless_others_use_them(
     double.iam.policy.bindings.append(theirs)
     force = ("--force-delete-custom-roles", "--output-dir", tmp_path / "out")
 
-    kept = ended(run(double, tmp_path, "delete", *force))
-    assert f"custom role {ROLE} is used by user:x@example.com: kept" in kept.stderr
+    stored = ended(run(double, tmp_path, "delete", *force))
+    assert f"custom role {ROLE} is used by user:x@example.com: kept" in stored.stderr
     double.iam.policy.bindings.remove(theirs)
     ended(run(double, tmp_path, "delete", *force))
 

@@ -43,9 +43,9 @@ def image(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
     ran = build(folder, "--extras", EXTRAS, source=sources)
     assert ran.returncode == 0, ran.stderr
     path, digest = ran.stdout.split()
-    made = Image(Path(path), folder)
-    assert made.digest == digest
-    return made
+    created = Image(Path(path), folder)
+    assert created.digest == digest
+    return created
 
 
 @pytest.mark.slow
@@ -120,17 +120,17 @@ def test_no_secret_and_no_test_is_inside(image: Image) -> None:
 
 
 def test_only_what_the_extras_need_is_inside(image: Image) -> None:
-    there = {path.name for path in (image.root / "opt/vestibule").iterdir()}
+    existing = {path.name for path in (image.root / "opt/vestibule").iterdir()}
 
-    assert {"vestibule", "aiohttp", "uvloop", "cryptography", "yaml", "certifi"} <= there
-    assert {"boto3", "azure", "google", "grpc"}.isdisjoint(there)
+    assert {"vestibule", "aiohttp", "uvloop", "cryptography", "yaml", "certifi"} <= existing
+    assert {"boto3", "azure", "google", "grpc"}.isdisjoint(existing)
 
 
 def test_it_runs_on_a_read_only_root(image: Image) -> None:
     started = image.start("--version")
-    said, _ = started.communicate(timeout=60)
+    message, _ = started.communicate(timeout=60)
 
-    assert (started.returncode, said) == (0, f"vestibule, version {__version__}\n")
+    assert (started.returncode, message) == (0, f"vestibule, version {__version__}\n")
 
 
 def test_the_webhook_gets_ready_and_answers(image: Image) -> None:
@@ -143,12 +143,12 @@ def test_the_webhook_gets_ready_and_answers(image: Image) -> None:
 
         def ready() -> bool:
             assert running.poll() is None, running.stdout.read() if running.stdout else ""
-            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", plain, timeout=5)) as asked:
+            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", plain, timeout=5)) as requested:
                 try:
-                    asked.request("GET", "/readyz")
+                    requested.request("GET", "/readyz")
                 except OSError:
                     return False
-                return asked.getresponse().status == 200
+                return requested.getresponse().status == 200
 
         process.wait("readiness", ready, 60)
         status = Path(f"/proc/{running.pid}/status").read_text()
@@ -156,16 +156,16 @@ def test_the_webhook_gets_ready_and_answers(image: Image) -> None:
             assert re.search(r"^Uid:\s+65532\s+65532\s+65532\s+65532$", status, re.MULTILINE)
     finally:
         running.send_signal(signal.SIGTERM)
-        said, _ = running.communicate(timeout=60)
-    assert running.returncode == 0, said
-    assert "Traceback" not in said
+        message, _ = running.communicate(timeout=60)
+    assert running.returncode == 0, message
+    assert "Traceback" not in message
 
 
 def test_nothing_was_written_into_it(image: Image) -> None:
     """After the runs above; mount points are the container engine's."""
-    there = {path.relative_to(image.root).as_posix() for path in image.root.rglob("*")}
+    existing = {path.relative_to(image.root).as_posix() for path in image.root.rglob("*")}
 
-    assert there - image.entries.keys() <= {"proc", "dev"}
+    assert existing - image.entries.keys() <= {"proc", "dev"}
 
 
 def test_a_wheel_that_is_not_the_locked_one_is_refused(tmp_path: Path) -> None:
@@ -196,9 +196,9 @@ def test_the_tree_for_the_recipe_has_the_packages_for_clouds(sources: Path, tmp_
     code = "import azure.identity, boto3, google.cloud.storage, grpc, vestibule.cli.main; print('all there')"
     python = ["/usr/local/bin/python3", "-c", code]
     started = enter(tmp_path / "tree", recipe(), python)
-    said, _ = started.communicate(timeout=120)
+    message, _ = started.communicate(timeout=120)
 
-    assert (started.returncode, said) == (0, "all there\n")
+    assert (started.returncode, message) == (0, "all there\n")
 
 
 def recipe() -> dict[str, str]:

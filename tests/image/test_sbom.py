@@ -105,7 +105,7 @@ def test_some_extras_have_a_shorter_bill(tmp_path: Path) -> None:
     assert "boto3" not in names
 
 
-def test_a_time_is_told_where_one_is_given(tmp_path: Path) -> None:
-    told = json.loads(made(tmp_path, SOURCE_DATE_EPOCH="86400"))
+def test_a_time_is_reported_where_one_is_given(tmp_path: Path) -> None:
+    reported = json.loads(made(tmp_path, SOURCE_DATE_EPOCH="86400"))
 
-    assert told["metadata"]["timestamp"] == "1970-01-02T00:00:00Z"
+    assert reported["metadata"]["timestamp"] == "1970-01-02T00:00:00Z"

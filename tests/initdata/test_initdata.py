@@ -98,7 +98,7 @@ def test_files_that_cannot_be_carried_are_refused(files: dict[str, str], code: s
     assert caught.value.code == code
 
 
-def test_private_keys_are_refused_and_the_unwise_is_told() -> None:
+def test_private_keys_are_refused_and_the_unwise_is_reported() -> None:
     secret = document.build({"aa.toml": "-----BEGIN EC PRIVATE KEY-----\n"})
     odd = document.build({"policy.rego": "package other\n", "mine.txt": "x", "cdh.toml": "= 1"}, "sha512")
 
@@ -149,7 +149,7 @@ def test_build_show_digest_and_verify_agree(directory: Path, tmp_path: Path) -> 
     assert run("build", str(directory), "--toml")[1] == document.build(FILES).text
 
 
-def test_a_bad_directory_is_told_whole(tmp_path: Path) -> None:
+def test_a_bad_directory_is_reported_whole(tmp_path: Path) -> None:
     from vestibule import errors
     from vestibule.diagnose import initdata_files
 

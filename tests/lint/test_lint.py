@@ -154,7 +154,7 @@ spec: {{serviceAccountName: app, containers: [{{name: app}}]}}
     assert any(meant in one["text"] + one["advice"] and one["line"] == 6 for one in findings), findings
 
 
-def test_values_that_do_not_fit_are_told_where_they_stand(tmp_path: Path) -> None:
+def test_values_that_do_not_fit_are_reported_where_they_stand(tmp_path: Path) -> None:
     text = GOOD.replace("arn:aws:iam::123456789012:role/app", "role/app")
 
     code, findings = lint(tmp_path, text)
@@ -186,7 +186,7 @@ spec: {{serviceAccountName: {name}, containers: [{{name: app}}]}}
     assert any("has 143 bytes, and Google Cloud takes 127" in one["text"] for one in findings)
 
 
-def test_a_broken_policy_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_broken_policy_is_reported_with_its_line(tmp_path: Path) -> None:
     code, findings = lint(
         tmp_path,
         """\
@@ -203,7 +203,7 @@ spec:
     assert (code, told(findings)) == (3, [("V105", 6)])
 
 
-def test_mistakes_of_sandbox_objects_are_told_with_their_line(tmp_path: Path) -> None:
+def test_mistakes_of_sandbox_objects_are_reported_with_their_line(tmp_path: Path) -> None:
     code, findings = lint(
         tmp_path,
         """\

@@ -21,14 +21,14 @@ from vestibule.cli.main import cli
 Json = dict[str, Any]
 
 
-def invoke(tmp_path: Path, things: list[Json], *words: str) -> Result:
+def invoke(tmp_path: Path, objects: list[Json], *words: str) -> Result:
     file = tmp_path / "all.yaml"
-    file.write_text(yaml.safe_dump_all(things))
+    file.write_text(yaml.safe_dump_all(objects))
     return CliRunner().invoke(cli, ["migrate", "-f", str(file), *words], catch_exceptions=False)
 
 
-def migrate(tmp_path: Path, things: list[Json], *words: str) -> Json:
-    result = invoke(tmp_path, things, "-o", "json", *words)
+def migrate(tmp_path: Path, objects: list[Json], *words: str) -> Json:
+    result = invoke(tmp_path, objects, "-o", "json", *words)
     found: Json = json.loads(result.stdout)
     found["code"] = result.exit_code
     return found
@@ -91,22 +91,22 @@ def test_the_layout_is_that_of_the_release(tmp_path: Path, version: str, layout:
     assert report["settings"]["azwi"].get("layout") == layout
 
 
-def test_an_image_without_a_release_is_told(tmp_path: Path) -> None:
+def test_an_image_without_a_release_is_reported(tmp_path: Path) -> None:
     report = migrate(tmp_path, charts.azure("latest"))
 
     assert [note for note in report["installations"][0]["notes"] if "names no release" in note]
 
 
-def test_a_tenant_in_a_secret_is_told_and_not_guessed(tmp_path: Path) -> None:
-    things = charts.azure()
-    container = next(one for one in things if one["kind"] == "Deployment")["spec"]["template"]["spec"][
+def test_a_tenant_in_a_secret_is_reported_and_not_guessed(tmp_path: Path) -> None:
+    objects = charts.azure()
+    container = next(one for one in objects if one["kind"] == "Deployment")["spec"]["template"]["spec"][
         "containers"
     ][0]
     del container["envFrom"]
     key = {"name": "azure-credentials", "key": "azure_tenant_id"}
     container["env"] = [{"name": "AZURE_TENANT_ID", "valueFrom": {"secretKeyRef": key}}]
 
-    report = migrate(tmp_path, things)
+    report = migrate(tmp_path, objects)
 
     assert "tenantId" not in report["settings"]["azwi"]
     assert (
@@ -123,7 +123,7 @@ def test_what_pods_get_in_strict_is_what_they_get_today(tmp_path: Path) -> None:
     assert report["code"] == 0
 
 
-def test_what_better_changes_is_told_once_with_examples(tmp_path: Path) -> None:
+def test_what_better_changes_is_reported_once_with_examples(tmp_path: Path) -> None:
     report = migrate(tmp_path, [*charts.azure(), *charts.azure_workloads()], "--examples", "1")
 
     better = told(report, "better")
@@ -155,7 +155,7 @@ def test_eks_with_its_mapping_and_its_associations(tmp_path: Path) -> None:
     listed = json.dumps({"identities": [{"namespace": "team-a", "serviceAccount": "agent"}]})
     flags = ["--token-audience=sts.example", "--watch-config-map=true", "--aws-default-region", "eu-west-1"]
     mapping = json.dumps({"team-a/mapped": {"RoleARN": charts.ARN, "Audience": "sts.example"}})
-    things = [
+    objects = [
         *charts.eks(*flags, "--watch-container-credentials-config=/etc/agent/list.json", associations=listed),
         charts.thing("ConfigMap", "pod-identity-webhook", "default", data={"config": mapping}),
         charts.account("app", **{"eks.amazonaws.com/role-arn": charts.ARN}),
@@ -167,7 +167,7 @@ def test_eks_with_its_mapping_and_its_associations(tmp_path: Path) -> None:
         charts.deployment("left-out", "app", labels={"eks.amazonaws.com/skip-pod-identity-webhook": "true"}),
     ]
 
-    report = migrate(tmp_path, things)
+    report = migrate(tmp_path, objects)
 
     assert report["settings"]["eks"] == {
         "tokenAudience": "sts.example",
@@ -194,9 +194,9 @@ def test_google_is_known_by_its_image(tmp_path: Path) -> None:
         "cloud.google.com/workload-identity-provider": provider,
         "cloud.google.com/service-account-email": "app@shop-1.iam.gserviceaccount.com",
     }
-    things = [*charts.google(), charts.account("app", **keys), charts.deployment("web", "app")]
+    objects = [*charts.google(), charts.account("app", **keys), charts.deployment("web", "app")]
 
-    report = migrate(tmp_path, things)
+    report = migrate(tmp_path, objects)
 
     (found,) = report["installations"]
     assert (found["program"], found["configuration"]) == ("wif", "my-webhooks")
@@ -208,9 +208,9 @@ def test_google_is_known_by_its_image(tmp_path: Path) -> None:
 
 def test_cwii_needs_no_other_flags(tmp_path: Path) -> None:
     keys = {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": charts.ARN}
-    things = [*charts.cwii(), charts.account("app", **keys), charts.deployment("web", "app")]
+    objects = [*charts.cwii(), charts.account("app", **keys), charts.deployment("web", "app")]
 
-    report = migrate(tmp_path, things)
+    report = migrate(tmp_path, objects)
 
     assert report["settings"]["mountRoot"] == "/var/run/identity"
     assert report["settings"]["aws"] == {"defaultAudience": "sts.example"}
@@ -222,7 +222,7 @@ def test_cwii_needs_no_other_flags(tmp_path: Path) -> None:
 
 
 def test_two_webhooks_become_one(tmp_path: Path) -> None:
-    things = [
+    objects = [
         *charts.azure(),
         *charts.eks(),
         *charts.azure_workloads(),
@@ -233,7 +233,7 @@ def test_two_webhooks_become_one(tmp_path: Path) -> None:
         charts.deployment("both", "both", labels=charts.USE),
     ]
 
-    report = migrate(tmp_path, things)
+    report = migrate(tmp_path, objects)
 
     assert report["settings"]["vocabularies"] == ["azwi", "eks"]
     assert report["settings"]["webhook"]["failurePolicy"] == "Fail"
@@ -243,13 +243,13 @@ def test_two_webhooks_become_one(tmp_path: Path) -> None:
 
 def test_gkes_key_wants_a_provider(tmp_path: Path) -> None:
     provider = "projects/1/locations/global/workloadIdentityPools/p/providers/c"
-    things = [
+    objects = [
         charts.account("app", **{"iam.gke.io/gcp-service-account": "app@shop-1.iam.gserviceaccount.com"}),
         charts.deployment("web", "app"),
     ]
 
-    without = migrate(tmp_path, things)
-    report = migrate(tmp_path, things, "--gcp-provider", provider)
+    without = migrate(tmp_path, objects)
+    report = migrate(tmp_path, objects, "--gcp-provider", provider)
 
     assert without["settings"] == {}
     assert any("give --gcp-provider" in note for note in without["notes"])
@@ -266,7 +266,7 @@ def test_workloads_alone_are_enough_to_see_what_better_changes(tmp_path: Path) -
     assert report["workloads"]["served"] == 3
 
 
-def test_flags_that_mean_nothing_here_are_told(tmp_path: Path) -> None:
+def test_flags_that_mean_nothing_here_are_reported(tmp_path: Path) -> None:
     report = migrate(
         tmp_path, charts.azure("v1.5.1", "--no-such-flag=1", "word", "--tls-min-version=9", "--audience=a")
     )
@@ -278,14 +278,14 @@ def test_flags_that_mean_nothing_here_are_told(tmp_path: Path) -> None:
     assert report["settings"]["azwi"]["audience"] == "a"
 
 
-def test_a_program_in_a_script_is_told(tmp_path: Path) -> None:
-    things = charts.azure()
-    container = next(one for one in things if one["kind"] == "Deployment")["spec"]["template"]["spec"][
+def test_a_program_in_a_script_is_reported(tmp_path: Path) -> None:
+    objects = charts.azure()
+    container = next(one for one in objects if one["kind"] == "Deployment")["spec"]["template"]["spec"][
         "containers"
     ][0]
     container |= {"command": ["/bin/sh", "-c"], "args": ["exec /manager --audience=x"]}
 
-    (found,) = migrate(tmp_path, things)["installations"]
+    (found,) = migrate(tmp_path, objects)["installations"]
 
     assert (found["command"], found["dropIn"]) == ([], [])
     assert any("its flags are in a script" in note for note in found["notes"])
@@ -378,10 +378,10 @@ USAGE = {
 
 @pytest.mark.parametrize("sentence", USAGE)
 def test_a_question_that_makes_no_sense_exits_2(sentence: str) -> None:
-    words, said = USAGE[sentence]
+    words, message = USAGE[sentence]
     command = [sys.executable, "-m", "vestibule", "migrate", *words]
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr

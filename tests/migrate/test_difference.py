@@ -111,9 +111,9 @@ CASES: dict[str, tuple[Any, PodChange]] = {
 
 @pytest.mark.parametrize("sentence", CASES)
 def test_a_pod_with(sentence: str) -> None:
-    change, wanted = CASES[sentence]
+    change, expected = CASES[sentence]
 
-    assert changed(change) == [wanted]
+    assert changed(change) == [expected]
 
 
 def test_the_same_is_the_same() -> None:
@@ -129,15 +129,17 @@ def test_names_that_every_pod_has_of_its_own_are_one_name() -> None:
 
 
 def test_refusals_and_warnings_name_no_object() -> None:
-    told = Finding("warn", "ServiceAccount a/b: x is 'y'", "ServiceAccount a/b")
+    reported = Finding("warn", "ServiceAccount a/b: x is 'y'", "ServiceAccount a/b")
     refused = PodOutcome(POD, False, "ServiceAccount a/b: x is 'y', want z")
 
     assert pod_diff.changes(PodOutcome(POD), refused) == [PodChange("refused", "x is 'y', want z")]
     assert pod_diff.changes(refused, PodOutcome(POD))[0].kind == "admitted"
-    assert pod_diff.changes(PodOutcome(POD), PodOutcome(POD, findings=(told,))) == [
+    assert pod_diff.changes(PodOutcome(POD), PodOutcome(POD, findings=(reported,))) == [
         PodChange("warning", "x is 'y'")
     ]
-    assert pod_diff.changes(PodOutcome(POD, findings=(told,)), PodOutcome(POD, findings=(told,))) == []
+    assert (
+        pod_diff.changes(PodOutcome(POD, findings=(reported,)), PodOutcome(POD, findings=(reported,))) == []
+    )
 
 
 def test_what_many_have_is_one_line_the_gravest_first() -> None:

@@ -227,8 +227,8 @@ def test_the_text_after_means_what_the_patch_says_and_comments_survive(data: st.
     assert current == after.value == document(after.text).value
     replaced = any(_exists(value, operation["path"]) for operation in operations)
     if not replaced and "- - " not in text:
-        kept = [line for line in after.text.splitlines() if line.lstrip().startswith("# comment")]
-        assert kept == [line for line in text.splitlines() if line.lstrip().startswith("# comment")]
+        stored = [line for line in after.text.splitlines() if line.lstrip().startswith("# comment")]
+        assert stored == [line for line in text.splitlines() if line.lstrip().startswith("# comment")]
 
 
 def _exists(value: Any, path: str) -> bool:

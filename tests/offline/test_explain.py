@@ -59,12 +59,12 @@ def test_everything_in_the_patch_is_listed() -> None:
 
 def test_containers_are_named_right_although_others_were_put_in_front() -> None:
     inits = [{"name": "setup", "image": "i"}]
-    asked = {**AWS, "cwii.dev/aws-verify": "true"}
+    requested = {**AWS, "cwii.dev/aws-verify": "true"}
 
     modes: tuple[schema.Mode, ...] = ("better", "strict")
     for mode in modes:
-        one = explained(pod(asked, initContainers=inits), settings=schema.Settings(mode=mode))
-        homes = {thing.where.removesuffix(" env") for thing in one.added if thing.where.endswith(" env")}
+        one = explained(pod(requested, initContainers=inits), settings=schema.Settings(mode=mode))
+        homes = {obj.where.removesuffix(" env") for obj in one.added if obj.where.endswith(" env")}
 
         assert AddedPart("init container", "cwii-aws-verify", "aws") in one.added
         assert homes <= {"container main", "init container setup"}
@@ -86,7 +86,7 @@ def test_a_refusal_carries_what_the_author_reads() -> None:
     assert "cwii.dev/aws-role-arn is set nowhere" in one.message
 
 
-def test_a_pod_that_asks_for_nothing_is_told_why_nothing_happens() -> None:
+def test_a_pod_that_asks_for_nothing_is_reported_why_nothing_happens() -> None:
     one = explained(pod({}))
 
     assert (one.outcome, one.reason, one.added) == ("skip", explain.REASONS["nothing-asked"], ())
@@ -175,13 +175,13 @@ def test_what_the_pod_says_itself_shadows_and_is_shadowed() -> None:
     own = pod({f"{KATA}default_vcpus": "8"}, runtimeClassName="kata")
     replacing = {"defaultVCPUs": 2, "overwritePolicy": "Always"}
 
-    kept, replaced = (
+    stored, replaced = (
         {found.key: found for found in sandboxed(own, kata_config(annotations)).values}
         for annotations in ({"defaultVCPUs": 2}, replacing)
     )
 
-    assert kept["runtimeClassName"].object == "Pod team-a/p"
-    vcpus = kept[f"{KATA}default_vcpus"]
+    assert stored["runtimeClassName"].object == "Pod team-a/p"
+    vcpus = stored[f"{KATA}default_vcpus"]
     assert (vcpus.value, vcpus.level, vcpus.object) == ("8", "pod", "Pod team-a/p")
     assert vcpus.shadowed == ((CONFIG, "2"),)
     vcpus = replaced[f"{KATA}default_vcpus"]

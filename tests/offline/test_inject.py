@@ -114,7 +114,7 @@ def test_in_strict_mode_a_read_that_fails_refuses_the_pod() -> None:
     assert injected(DEPLOYMENT, cluster, schema.Settings(mode="strict")).refused
 
 
-def test_a_pod_that_is_malformed_is_told_with_its_place() -> None:
+def test_a_pod_that_is_malformed_is_reported_with_its_place() -> None:
     text = f"{ACCOUNT}---\n{DEPLOYMENT}".replace("- name: main\n", "- nome: main\n")
 
     with pytest.raises(errors.InvalidInput, match=r"<stdin>:8: Deployment team-a/web spec\.containers: "):
@@ -130,7 +130,7 @@ def test_problems_of_all_documents_come_at_once() -> None:
     assert [problem.place for problem in raised.value.problems] == ["<stdin>:1", "<stdin>:5"]
 
 
-def test_unreadable_sources_are_told_all_at_once(tmp_path: Path) -> None:
+def test_unreadable_sources_are_reported_all_at_once(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("a: [")
 
     with pytest.raises(errors.InvalidInput) as raised:

@@ -177,7 +177,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_workloads_are_told_with_place_value_and_want(case: str) -> None:
+def test_bad_workloads_are_reported_with_place_value_and_want(case: str) -> None:
     text, expected = BAD[case]
 
     with pytest.raises(errors.InvalidInput) as raised:

@@ -31,8 +31,8 @@ def private(number: int = 0, form: serialization.PrivateFormat = OPENSSL) -> str
 
 
 def key(number: int = 0) -> PublicKey:
-    (made,) = keys.read(public(number), f"key-{number}.pem")
-    return made
+    (created,) = keys.read(public(number), f"key-{number}.pem")
+    return created
 
 
 @functools.cache
@@ -56,7 +56,7 @@ def small() -> str:
 def certificate(number: int = 0) -> str:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "signer")])
     now = datetime.datetime.now(datetime.UTC)
-    made = (
+    created = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -66,7 +66,7 @@ def certificate(number: int = 0) -> str:
         .not_valid_after(now + datetime.timedelta(days=1))
         .sign(rsa_key(number), hashes.SHA256())
     )
-    return made.public_bytes(PEM).decode()
+    return created.public_bytes(PEM).decode()
 
 
 class Killed(BaseException):

@@ -98,7 +98,7 @@ def test_discovery_is_what_an_installer_reads(folder: Path) -> None:
     ] == ["ES256"]
 
 
-def test_all_bad_keys_are_told_at_once(folder: Path) -> None:
+def test_all_bad_keys_are_reported_at_once(folder: Path) -> None:
     words = ["oidc", "jwks"]
     for name in ("0.key", "small.pem", "missing.pem", "0.pem"):
         words += ["--public-key", name]
@@ -109,7 +109,7 @@ def test_all_bad_keys_are_told_at_once(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["jwks"], "give either --public-key FILE, or a cluster"),
         (["jwks", "--public-key", "0.pem", "--kubeconfig"], "give either"),
@@ -137,12 +137,12 @@ def test_all_bad_keys_are_told_at_once(folder: Path) -> None:
     ],
     ids=lambda value: " ".join(value[:4]) if isinstance(value, list) else "",
 )
-def test_wrong_words_are_told_and_nothing_is_done(folder: Path, words: list[str], said: str) -> None:
+def test_wrong_words_are_reported_and_nothing_is_done(folder: Path, words: list[str], message: str) -> None:
     before = sorted(folder.rglob("*"))
     done = run(folder, "oidc", *words)
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert said in done.said
+    assert message in done.said
     assert [path for path in sorted(folder.rglob("*")) if path not in before and path.name != "r"] == []
 
 
@@ -160,7 +160,7 @@ def test_help_teaches_with_examples_and_exit_codes(folder: Path, command: str) -
 # ── azwi ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_azwi_jwks_as_the_original(folder: Path) -> None:
+def test_azwi_jwks_as_upstream(folder: Path) -> None:
     done = run(folder, "azwi", "jwks", "--public-keys", "0.pem,ec.pem", "--output-file", "jwks.json")
     shown = run(folder, "azwi", "jwks", "--public-keys=0.pem", "--public-keys=ec.pem")
 
@@ -188,10 +188,10 @@ def test_azwi_takes_the_public_half_and_keeps_a_mode(folder: Path) -> None:
     [("0.pem,0.pem", 1, 2), ("pkcs1.pem", 1, None), ("small.pem", None, 1), ("missing.pem", None, None)],
 )
 def test_azwi_better_and_strict(folder: Path, files: str, better: int | None, strict: int | None) -> None:
-    for mode, wanted in (("better", better), ("strict", strict)):
+    for mode, expected in (("better", better), ("strict", strict)):
         done = run(folder, "azwi", "jwks", "--public-keys", files, "--mode", mode)
-        assert done.returncode == (1 if wanted is None else 0)
-        assert wanted is None or len(done.json["keys"]) == wanted
+        assert done.returncode == (1 if expected is None else 0)
+        assert expected is None or len(done.json["keys"]) == expected
 
 
 # ── publish ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -271,7 +271,7 @@ def test_publish_to_s3_and_google(folder: Path, moto: str) -> None:
         assert set(double.buckets["bucket-g"]) == {"keys.json", ".well-known/openid-configuration"}
 
 
-def test_a_bucket_that_does_not_exist_is_told(folder: Path, moto: str) -> None:
+def test_a_bucket_that_does_not_exist_is_reported(folder: Path, moto: str) -> None:
     environ = {"AWS_ENDPOINT_URL_S3": moto, "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}
     done = publish(
         folder, "s3://no-such-bucket", "--public-key", "0.pem", AWS_DEFAULT_REGION="us-east-1", **environ
@@ -360,9 +360,9 @@ def test_rotate_in_calls(folder: Path) -> None:
     assert first.returncode == 0
     assert "stage switching" in first.stdout.decode()
     assert "--service-account-signing-key-file" in first.stdout.decode()
-    told = run(folder, *words, "--switched", "-o", "json")
-    assert (told.json["stage"], told.json["next"]) == ("draining", "wait")
-    assert told.json["until"] > told.json["switched"]
+    reported = run(folder, *words, "--switched", "-o", "json")
+    assert (reported.json["stage"], reported.json["next"]) == ("draining", "wait")
+    assert reported.json["until"] > reported.json["switched"]
     left = run(folder, *words, "--dry-run")
     assert "2. retire " in left.stdout.decode()
     kids = run(
@@ -378,7 +378,7 @@ def test_rotate_in_calls(folder: Path) -> None:
         "-o",
         "json",
     )
-    assert kids.json["keys"] == [making.key(0).kid, told.json["new"]]
+    assert kids.json["keys"] == [making.key(0).kid, reported.json["new"]]
 
 
 def test_rotate_waits_through_what_it_can_wait_for(folder: Path) -> None:

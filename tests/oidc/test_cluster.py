@@ -75,14 +75,14 @@ class Scene(NamedTuple):
             "--service-account",
             "default/default",
         ]
-        code, report, said = self.run(*words, "--to", self.target)
-        assert said == ""
+        code, report, message = self.run(*words, "--to", self.target)
+        assert message == ""
         return code, {one["id"]: one["status"] for one in report["checks"]}
 
     def token(self) -> str:
         body = {"spec": {"audiences": ["api://AzureADTokenExchange"], "expirationSeconds": 600}}
-        made = self.plane.admin.create(at("serviceaccounts", "default", "default", "token"), body).object
-        return str(made["status"]["token"])
+        created = self.plane.admin.create(at("serviceaccounts", "default", "default", "token"), body).object
+        return str(created["status"]["token"])
 
     def verified(self, token: str) -> bool:
         """As a cloud does it: with what the public reads, and with an implementation that is not ours."""
@@ -109,14 +109,14 @@ class Scene(NamedTuple):
 
 @pytest.fixture
 def scene(private_control_plane: Planes, azurite: Azurite, tmp_path: Path) -> Scene:
-    made = keypair.create(tmp_path / "first", bits=2048)
+    created = keypair.create(tmp_path / "first", bits=2048)
     container = azurite.container()
     issuer = f"{azurite.account_url}/{container}"
     flags = {
         "service-account-issuer": issuer,
         "service-account-jwks-uri": documents.keys_address(issuer),
-        "service-account-key-file": str(made.public),
-        "service-account-signing-key-file": str(made.private),
+        "service-account-key-file": str(created.public),
+        "service-account-signing-key-file": str(created.private),
     }
     plane = private_control_plane(controllers=False, flags=flags)
     store = AzureBlobs(
@@ -168,7 +168,7 @@ def _access(scene: Scene, user: str | None = None) -> Any:
 
 
 @pytest.mark.slow
-def test_who_may_not_look_is_told_so(scene: Scene) -> None:
+def test_who_may_not_look_is_reported(scene: Scene) -> None:
     stranger = _access(scene, "nobody")
 
     with pytest.raises(errors.Forbidden, match="system:service-account-issuer-discovery"):
@@ -201,7 +201,7 @@ def test_a_rotation_on_a_real_cluster(scene: Scene) -> None:
         scene.store, scene.issuer, cluster_keys.documents(_access(scene)).keys, fetch=scene.fetch
     )
     (old,) = published(scene)
-    kept = scene.token()
+    stored = scene.token()
 
     def advance() -> rotation.RotationProgress:
         progress = rotation.advance(setup)
@@ -217,7 +217,7 @@ def test_a_rotation_on_a_real_cluster(scene: Scene) -> None:
     scene.sign_with(new_key, old_public, new_public)
     switched = advance()
     assert (switched.stage, switched.signs, switched.state.observed) == ("draining", (new,), True)
-    assert scene.verified(kept)
+    assert scene.verified(stored)
     assert scene.check()[0] == 0
 
     # somebody goes back just before the end: nothing retires, and the wait begins anew
@@ -233,7 +233,7 @@ def test_a_rotation_on_a_real_cluster(scene: Scene) -> None:
     clock.pause(stages.MARGIN)
     done = advance()
     assert (done.stage, published(scene)) == ("done", [new])
-    assert not scene.verified(kept)
+    assert not scene.verified(stored)
     scene.sign_with(new_key, new_public)
     assert scene.check()[0] == 0
 

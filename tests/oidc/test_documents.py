@@ -74,19 +74,19 @@ def test_no_empty_list_is_ever_written() -> None:
 # ── merging ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def merge(published: bytes | None, *numbers: int, retire: tuple[str, ...] = ()) -> key_merge.MergedKeys:
+def merge(published: bytes | None, *metrics: int, retire: tuple[str, ...] = ()) -> key_merge.MergedKeys:
     return key_merge.merge(
-        published, [making.key(number) for number in numbers], place="there", retire=retire
+        published, [making.key(number) for number in metrics], place="there", retire=retire
     )
 
 
-def kids(*numbers: int) -> tuple[str, ...]:
-    return tuple(making.key(number).kid for number in numbers)
+def kids(*metrics: int) -> tuple[str, ...]:
+    return tuple(making.key(number).kid for number in metrics)
 
 
-def refused(published: bytes | None, *numbers: int, retire: tuple[str, ...] = ()) -> str:
+def refused(published: bytes | None, *metrics: int, retire: tuple[str, ...] = ()) -> str:
     with pytest.raises(errors.InvalidInput) as caught:
-        merge(published, *numbers, retire=retire)
+        merge(published, *metrics, retire=retire)
     return str(caught.value)
 
 
@@ -157,9 +157,9 @@ def test_another_key_under_our_id_is_not_overwritten() -> None:
 def test_a_published_private_key_is_an_alarm() -> None:
     published = json.dumps({"keys": [{**making.key(1).jwk, "d": "AAAA"}]}).encode()
 
-    told = refused(published, 0)
-    assert "keys[0]: holds a private key" in told
-    assert "AAAA" not in told
+    reported = refused(published, 0)
+    assert "keys[0]: holds a private key" in reported
+    assert "AAAA" not in reported
 
 
 # ── whose it is ────────────────────────────────────────────────────────────────────────────────────────────
@@ -170,7 +170,7 @@ THEIRS = documents.key_set([making.key(1)])
 
 
 @pytest.mark.parametrize(
-    ("configuration", "published", "said"),
+    ("configuration", "published", "message"),
     [
         (None, None, ""),
         (documents.configuration(ISSUER), None, ""),
@@ -186,11 +186,11 @@ THEIRS = documents.key_set([making.key(1)])
         (None, b"<html>", "it is not ours"),
     ],
 )
-def test_whose_documents_they_are(configuration: bytes | None, published: bytes | None, said: str) -> None:
+def test_whose_documents_they_are(configuration: bytes | None, published: bytes | None, message: str) -> None:
     found = key_merge.foreign(ISSUER, configuration, published, [making.key(0)])
 
-    assert (found == "") == (said == "")
-    assert said in found
+    assert (found == "") == (message == "")
+    assert message in found
 
 
 def needed(

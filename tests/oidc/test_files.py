@@ -78,8 +78,8 @@ def test_it_is_private_before_the_first_byte_is_there(
     def watched(path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
         file = make(path, flags, mode, **more)
         if flags & os.O_CREAT:
-            made = os.fstat(file)
-            seen.append((made.st_size, stat.S_IMODE(made.st_mode)))
+            created = os.fstat(file)
+            seen.append((created.st_size, stat.S_IMODE(created.st_mode)))
         return file
 
     monkeypatch.setattr(os, "open", watched)
@@ -135,11 +135,11 @@ def test_a_full_disk_leaves_no_half_of_a_key(tmp_path: Path, largest: int) -> No
 def test_a_key_that_is_there_is_used_where_that_is_wanted(tmp_path: Path) -> None:
     (tmp_path / keypair.PRIVATE_NAME).write_text(making.private())
 
-    made = keypair.create(tmp_path, existing="use", installer=True)
-    assert (made.made, made.key.kid) == (False, making.key().kid)
+    created = keypair.create(tmp_path, existing="use", installer=True)
+    assert (created.made, created.key.kid) == (False, making.key().kid)
     assert (tmp_path / keypair.PUBLIC_NAME).read_text() == making.public()
     assert (tmp_path / keypair.INSTALLER_NAME).read_text() == making.private()
-    assert keypair.create(tmp_path, existing="use").key == made.key
+    assert keypair.create(tmp_path, existing="use").key == created.key
 
 
 def test_a_copy_for_the_installer_has_no_tail_of_an_older_one(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_copy_for_the_installer_has_no_tail_of_an_older_one(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("private", "public", "said"),
+    ("private", "public", "message"),
     [
         ("some data", None, "is no private key in PEM"),
         (making.private(), making.public(1), "is another key than"),
@@ -162,12 +162,14 @@ def test_a_copy_for_the_installer_has_no_tail_of_an_older_one(tmp_path: Path) ->
     ],
     ids=["no key", "another public key", "no public key", "a public key"],
 )
-def test_a_pair_that_is_none_is_refused(tmp_path: Path, private: str, public: str | None, said: str) -> None:
+def test_a_pair_that_is_none_is_refused(
+    tmp_path: Path, private: str, public: str | None, message: str
+) -> None:
     (tmp_path / keypair.PRIVATE_NAME).write_text(private)
     if public is not None:
         (tmp_path / keypair.PUBLIC_NAME).write_text(public)
 
-    with pytest.raises(errors.InvalidInput, match=said):
+    with pytest.raises(errors.InvalidInput, match=message):
         keypair.create(tmp_path, existing="use")
 
 
@@ -193,7 +195,7 @@ def test_a_file_that_exists_keeps_its_mode_and_a_new_one_gets_ours(tmp_path: Pat
     assert modes(tmp_path) == {"old": 0o640, "link": 0o640, "fresh": 0o600}
 
 
-def test_a_full_device_is_told(tmp_path: Path) -> None:
+def test_a_full_device_is_reported(tmp_path: Path) -> None:
     (tmp_path / "k.pem").write_text(making.public())
     done = vestibule("oidc", "jwks", "--public-key", "k.pem", "--output-file", "/dev/full", cwd=tmp_path)
 
@@ -285,13 +287,13 @@ def test_no_output_holds_a_piece_of_a_private_key(tmp_path: Path) -> None:
         ["azwi", "jwks", "--public-keys", "k", "--output-file", "site/jwks"],
         ["oidc", "create-key-pair", "--output-dir", "fresh", "--bits", "2048", "-o", "json"],
     ]
-    said = ""
+    message = ""
     for words in lines:
         done = vestibule(*words, cwd=tmp_path)
-        said += done.stdout + done.stderr
+        message += done.stdout + done.stderr
         assert "Traceback" not in done.stderr, words
-    said += (tmp_path / "site" / "jwks").read_text()
+    message += (tmp_path / "site" / "jwks").read_text()
     pieces += (tmp_path / "fresh" / keypair.PRIVATE_NAME).read_text().splitlines()[9:-2]
 
-    assert making.key().kid in said
-    assert [piece for piece in pieces[1:] if piece in said] == []
+    assert making.key().kid in message
+    assert [piece for piece in pieces[1:] if piece in message] == []

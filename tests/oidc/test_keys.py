@@ -74,12 +74,12 @@ def test_elliptic_keys(curve: type[ec.EllipticCurve], name: str, algorithm: str,
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256", "ES384", "ES512"])
 def test_tokens_are_verified_by_the_document_and_by_another_implementation(algorithm: str) -> None:
-    made: Any = rsa_key(0)
+    created: Any = rsa_key(0)
     if algorithm != "RS256":
-        made = making.elliptic({name: curve for curve, _, name, _ in CURVES}[algorithm])
-    (key,) = keys.read(making.spki(made), "k.pem")
+        created = making.elliptic({name: curve for curve, _, name, _ in CURVES}[algorithm])
+    (key,) = keys.read(making.spki(created), "k.pem")
     body = documents.key_set([key])
-    token = jwt.encode({"iss": "https://x"}, made, algorithm, {"kid": key.kid})
+    token = jwt.encode({"iss": "https://x"}, created, algorithm, {"kid": key.kid})
 
     assert jwt.decode(token, jwt.PyJWKSet.from_json(body.decode())[key.kid].key, [algorithm])
     assert jwks.verifies(tokens.parse(token), jwks.parse(body).by_kid[key.kid])
@@ -105,16 +105,18 @@ def test_several_keys_in_one_file_and_words_between_them() -> None:
 def test_a_private_key_is_refused_unless_its_public_half_is_asked_for(
     form: serialization.PrivateFormat,
 ) -> None:
-    (told,) = refusal(making.private(form=form))
+    (reported,) = refusal(making.private(form=form))
 
-    assert "is a private key, want its public half: a private key is never published" in told
+    assert "is a private key, want its public half: a private key is never published" in reported
     taken = keys.read(making.private(form=form), "k.pem", keys.AZWI)
     assert [key.kid for key in taken] == [making.key().kid]
 
 
 def test_an_elliptic_private_key_as_openssl_writes_it() -> None:
-    made = making.elliptic().private_bytes(making.PEM, making.OPENSSL, serialization.NoEncryption()).decode()
-    text = f"-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n{made}"
+    created = (
+        making.elliptic().private_bytes(making.PEM, making.OPENSSL, serialization.NoEncryption()).decode()
+    )
+    text = f"-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n{created}"
 
     assert len(keys.read(text, "k.pem", keys.AZWI)) == 1
     assert len(refusal(text)) == 1
@@ -142,12 +144,12 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_no_key_of_ours_is_refused_with_place_and_want(case: str) -> None:
-    text, wanted = REFUSED[case]
+    text, expected = REFUSED[case]
 
-    (told,) = refusal(text())
-    assert told.startswith("k.pem: ")
-    assert wanted in told
-    assert "want" in told
+    (reported,) = refusal(text())
+    assert reported.startswith("k.pem: ")
+    assert expected in reported
+    assert "want" in reported
 
 
 def test_all_problems_of_all_files_at_once() -> None:
@@ -160,7 +162,7 @@ def test_all_problems_of_all_files_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (making.public(form=making.PKCS1), "is in PKCS#1"),
         (making.public(form=making.PKCS1).replace("RSA PUBLIC", "PUBLIC"), "is in PKCS#1"),
@@ -169,10 +171,10 @@ def test_all_problems_of_all_files_at_once() -> None:
     ],
     ids=["pkcs1", "pkcs1 under another label", "ec", "certificate"],
 )
-def test_what_ccoctl_refuses_is_refused_in_its_place(text: str, said: str) -> None:
-    (told,) = refusal(text, keys.CCOCTL)
+def test_what_ccoctl_refuses_is_refused_in_its_place(text: str, message: str) -> None:
+    (reported,) = refusal(text, keys.CCOCTL)
 
-    assert said in told
+    assert message in reported
 
 
 def test_ccoctl_does_not_look_at_the_label() -> None:
@@ -191,9 +193,9 @@ def test_no_message_and_no_repr_holds_a_piece_of_a_private_key() -> None:
     pieces = [line for line in secret.splitlines() if not line.startswith("---")]
     broken = secret.replace(pieces[3], pieces[3][::-1])
 
-    told = [*refusal(secret), *refusal(broken, keys.AZWI), *refusal(_encrypted(), keys.AZWI)]
-    told.append(repr(signer.of(making.private())))
-    assert not any(piece in text or piece[::-1] in text for piece in pieces for text in told)
+    reported = [*refusal(secret), *refusal(broken, keys.AZWI), *refusal(_encrypted(), keys.AZWI)]
+    reported.append(repr(signer.of(making.private())))
+    assert not any(piece in text or piece[::-1] in text for piece in pieces for text in reported)
 
 
 def test_a_published_key_keeps_the_id_that_it_has_there() -> None:
@@ -202,8 +204,8 @@ def test_a_published_key_keeps_the_id_that_it_has_there() -> None:
     key = keys.of_jwk(entry)
     assert (key.kid, key.jwk["kid"], key.jwk["n"]) == ("of-a-kms", "of-a-kms", making.key().jwk["n"])
     for curve, *_ in CURVES:
-        (made,) = keys.read(making.spki(making.elliptic(curve)), "k.pem")
-        assert keys.of_jwk(made.jwk).members == made.members
+        (created,) = keys.read(making.spki(making.elliptic(curve)), "k.pem")
+        assert keys.of_jwk(created.jwk).members == created.members
 
 
 @pytest.mark.parametrize(
@@ -224,13 +226,13 @@ def test_a_published_key_that_is_none_is_refused(change: dict[str, Any]) -> None
 
 
 def test_a_fresh_pair_is_what_installers_expect() -> None:
-    made = signer.new(2048)
+    created = signer.new(2048)
 
-    assert made.private.startswith("-----BEGIN RSA PRIVATE KEY-----\n")
-    assert made.public.startswith("-----BEGIN PUBLIC KEY-----\n")
-    assert signer.of(made.private) == made
+    assert created.private.startswith("-----BEGIN RSA PRIVATE KEY-----\n")
+    assert created.public.startswith("-----BEGIN PUBLIC KEY-----\n")
+    assert signer.of(created.private) == created
     assert signer.BITS == 4096
-    assert re.fullmatch(r"Signer\(…\)", repr(made))
+    assert re.fullmatch(r"Signer\(…\)", repr(created))
 
 
 @pytest.mark.parametrize("text", ["some data", making.public(), making.spki(making.elliptic())])

@@ -36,8 +36,8 @@ def place(request: pytest.FixtureRequest, azurite: Azurite, moto: str, tmp_path:
 
 @pytest.fixture
 def site(authority: Authority, tmp_path: Path) -> Iterator[Site]:
-    with Site(authority, Directory(tmp_path / "site")) as made:
-        yield made
+    with Site(authority, Directory(tmp_path / "site")) as created:
+        yield created
 
 
 def published(place: Place) -> list[str]:
@@ -124,7 +124,7 @@ def test_whoever_writes_between_our_read_and_our_write_is_not_overwritten(place:
     assert sorted(published(place)) == sorted(making.key(number).kid for number in range(4))
 
 
-def test_who_writes_without_end_is_told(tmp_path: Path) -> None:
+def test_who_writes_without_end_is_reported(tmp_path: Path) -> None:
     store, number, clock = Directory(tmp_path), iter(range(100)), Clock()
 
     def intrude(verb: str, name: str) -> None:
@@ -201,10 +201,10 @@ def test_a_container_that_the_public_cannot_read_is_named_with_its_cause(
 
 
 def test_a_login_without_the_right_falls_back_to_the_key_that_the_caller_gives(azurite: Azurite) -> None:
-    container, asked, verify = azurite.container(public=False), [], azurite.bundle
+    container, requested, verify = azurite.container(public=False), [], azurite.bundle
 
     def key() -> str:
-        asked.append(1)
+        requested.append(1)
         return KEY
 
     stranger = Login("https://wrong.example")
@@ -212,7 +212,7 @@ def test_a_login_without_the_right_falls_back_to_the_key_that_the_caller_gives(a
         azurite.account_url, container, credential=stranger, shared_key=key, connection_verify=verify
     )
     publisher.publish(store, ISSUER, [making.key(0)])
-    assert asked == [1]
+    assert requested == [1]
 
     with pytest.raises(errors.Forbidden, match="the login or the key is not that of this account"):
         AzureBlobs(azurite.account_url, container, credential=stranger, connection_verify=verify).read(JWKS)
@@ -265,12 +265,12 @@ ANSWERS = {
 
 @pytest.mark.parametrize("case", ANSWERS)
 def test_the_cause_is_named(site: Site, case: str) -> None:
-    answer, said = ANSWERS[case]
+    answer, message = ANSWERS[case]
     site.answer = lambda name: Answer(404) if name == "elsewhere" else answer
 
     with pytest.raises(errors.Unavailable) as caught:
         publisher.publish(site.store, site.url, [making.key(0)], fetch=site.fetch, patience=0)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).startswith(f"written to {site.store.where}")
 
 

@@ -33,9 +33,9 @@ JWKS = "openid/v1/jwks"
 
 @pytest.fixture
 def site(authority: Authority, tmp_path: Path) -> Iterator[Site]:
-    with Site(authority, Directory(tmp_path / "site")) as made:
-        publisher.publish(made.store, made.url, [making.key(0)])
-        yield made
+    with Site(authority, Directory(tmp_path / "site")) as created:
+        publisher.publish(created.store, created.url, [making.key(0)])
+        yield created
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def test_all_the_way(site: Site, tmp_path: Path, clock: Clock) -> None:
         rotation.advance(setup, switched=True)
     clock.pause(stages.SETTLE)
     assert rotation.advance(setup).stage == "switching"
-    told = rotation.advance(setup, switched=True)
-    assert (told.stage, told.state.observed) == ("draining", False)
+    reported = rotation.advance(setup, switched=True)
+    assert (reported.stage, reported.state.observed) == ("draining", False)
 
     clock.pause(stages.LONGEST)
     assert rotation.advance(setup).stage == "draining"
@@ -96,8 +96,8 @@ def test_the_files_are_private_and_the_state_holds_no_key(site: Site, tmp_path: 
     }
     pieces = private.splitlines()[9:-2]  # behind the modulus, which is public
     assert len(pieces) > 10
-    kept = state + "".join(path.read_text() for path in (tmp_path / "site").rglob("*") if path.is_file())
-    assert not any(piece in kept for piece in pieces)
+    stored = state + "".join(path.read_text() for path in (tmp_path / "site").rglob("*") if path.is_file())
+    assert not any(piece in stored for piece in pieces)
 
 
 def test_cut_at_every_call_it_goes_on_and_never_leaves_a_signer_unpublished(

@@ -117,9 +117,9 @@ def test_what_is_kept_is_read_back() -> None:
     ids=str,
 )
 def test_what_is_no_state_is_refused(change: dict[str, object]) -> None:
-    kept = json.loads(rotation.encode(BEGAN))
+    stored = json.loads(rotation.encode(BEGAN))
 
     with pytest.raises(ValueError, match="is no state of a rotation"):
-        rotation.decode(json.dumps({**kept, **change}).encode())
+        rotation.decode(json.dumps({**stored, **change}).encode())
     with pytest.raises(ValueError, match="is no state"):
         rotation.decode(b"\xff")

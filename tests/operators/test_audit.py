@@ -43,10 +43,10 @@ def test_pods_are_counted_by_workload_and_cause() -> None:
         summary.add(one)
     summary.add(entry("old", state="stale", cause="ChangedSince"))
     summary.add(entry("out")._replace(unselected="objectSelector", cause="NotSelected"))
-    told = summary.condition(PodCounts(9, 5))
+    reported = summary.condition(PodCounts(9, 5))
 
-    assert str(told) == "PodsServed=False/PodsMissed"
-    assert told.message.startswith(
+    assert str(reported) == "PodsServed=False/PodsMissed"
+    assert reported.message.startswith(
         "3 pods of 2 workloads lack the requested identity: Deployment a/web (2), Pod a/alone;"
     )
     assert summary.counts == {
@@ -83,7 +83,7 @@ AWAY = downtime.parse([{"since": "2026-01-01T10:00:00Z", "until": "2026-01-01T10
         ("2025-12-01T00:00:00Z", "Ignore", "BeforeRegistration"),
     ],
 )
-def test_the_cause_is_told_apart(created: str, policy: str, cause: str) -> None:
+def test_the_cause_is_reported_apart(created: str, policy: str, cause: str) -> None:
     pod = {"metadata": {"namespace": "a", "name": "p", "creationTimestamp": created}}
     registered = WebhookEntry("v", {"failurePolicy": policy}, "2025-12-31T00:00:00Z")
     missing = PodDrift("missing", ("aws",), "has no aws identity")
@@ -92,8 +92,8 @@ def test_the_cause_is_told_apart(created: str, policy: str, cause: str) -> None:
 
 
 def test_outages_are_noted_when_they_begin_and_end() -> None:
-    def available(status: str, moment: str) -> Json:
-        return {"type": "Available", "status": status, "lastTransitionTime": moment}
+    def available(status: str, instant: str) -> Json:
+        return {"type": "Available", "status": status, "lastTransitionTime": instant}
 
     first = available("True", "2026-01-01T00:00:00Z")
     gone = available("False", "2026-01-01T10:00:00Z")
@@ -113,7 +113,7 @@ def test_outages_are_noted_when_they_begin_and_end() -> None:
 # ── repair ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_only_pods_that_were_missed_and_are_made_anew_may_be_evicted() -> None:
+def test_only_pods_that_were_missed_and_are_recreated_may_be_evicted() -> None:
     job = entry(maker=PodController("Job", "j", "u"))
 
     assert eviction_rules.eligible(entry()) == ""
@@ -157,17 +157,19 @@ def test_what_became_of_an_eviction() -> None:
 # ── when ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def installation(status: str, moment: str) -> Json:
-    return {"status": {"conditions": [{"type": "Available", "status": status, "lastTransitionTime": moment}]}}
+def installation(status: str, instant: str) -> Json:
+    return {
+        "status": {"conditions": [{"type": "Available", "status": status, "lastTransitionTime": instant}]}
+    }
 
 
 def test_an_audit_comes_soon_then_by_the_interval_and_when_the_webhook_is_back() -> None:
     due = AuditSchedule()
-    there, away, back = (installation(*one) for one in (("True", "t1"), ("False", "t2"), ("True", "t3")))
+    existing, away, back = (installation(*one) for one in (("True", "t1"), ("False", "t2"), ("True", "t3")))
 
-    assert not due.noted(there, 3600.0, 0.0)
+    assert not due.noted(existing, 3600.0, 0.0)
     assert 60.0 <= due.left(0.0) <= 120.0
-    assert due.noted(there, 3600.0, 120.0)
+    assert due.noted(existing, 3600.0, 120.0)
     due.ended(3600.0, 130.0)
     assert 2880.0 <= due.left(130.0) <= 3600.0
     assert not due.noted(away, 3600.0, 200.0)
@@ -188,5 +190,5 @@ def test_what_is_asked_for_is_checked() -> None:
         "spec.audit.interval",
         "spec.audit.repair.perMinute",
     ]
-    asked = vestibulewebhook.parse({"spec": {}}).audit
-    assert (asked.enabled, asked.interval, asked.repair.mode) == (True, "1h", "Off")
+    requested = vestibulewebhook.parse({"spec": {}}).audit
+    assert (requested.enabled, requested.interval, requested.repair.mode) == (True, "1h", "Off")

@@ -43,7 +43,7 @@ def test_conditions_of_others_stay_and_retired_ones_go() -> None:
     assert new[0] == theirs
 
 
-def test_only_a_new_status_or_reason_is_told() -> None:
+def test_only_a_new_status_or_reason_is_reported() -> None:
     before = merged(None, [yes("A", "X", "one"), yes("B", "X"), yes("C", "X")], now=THEN, generation=1)
     after = merged(before, [yes("A", "X", "two"), no("B", "Z"), no("C", "Z")], now=NOW, generation=1)
 
@@ -51,9 +51,9 @@ def test_only_a_new_status_or_reason_is_told() -> None:
 
 
 def test_seconds_since_a_transition_survive_a_restart() -> None:
-    made = merged(None, [no("Reconciled", "Failed")], now=THEN, generation=1)
+    created = merged(None, [no("Reconciled", "Failed")], now=THEN, generation=1)
 
-    assert conditions.since(conditions.find(made, "Reconciled"), NOW) == 420
+    assert conditions.since(conditions.find(created, "Reconciled"), NOW) == 420
     assert conditions.since(None, NOW) == 0
     assert conditions.since({"lastTransitionTime": "nonsense"}, NOW) == 0
 
@@ -75,14 +75,14 @@ READY_CASES = {
 
 @pytest.mark.parametrize("case", READY_CASES)
 def test_ready_sums_up_the_other_conditions(case: str) -> None:
-    given, wanted = READY_CASES[case]
-    told = [conditions.Condition(*one) for one in given]
+    given, expected = READY_CASES[case]
+    reported = [conditions.Condition(*one) for one in given]
     kinds = [kind for kind, _, _ in given if kind != "Degraded"] or ["Available"]
 
-    after = conditions.merged((), told, now=NOW, generation=1, ready=kinds)
+    after = conditions.merged((), reported, now=NOW, generation=1, ready=kinds)
 
     found = conditions.find(after, "Ready")
     assert found is not None
-    assert (found["status"], found["reason"]) == wanted
-    again = conditions.merged(after, told, now=NOW, generation=1, ready=kinds)
+    assert (found["status"], found["reason"]) == expected
+    again = conditions.merged(after, reported, now=NOW, generation=1, ready=kinds)
     assert again == after, "the same conditions cause no write"

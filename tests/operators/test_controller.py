@@ -36,18 +36,18 @@ def ran(
     """The results, once there are enough of them."""
 
     async def work() -> Counter[str]:
-        numbers = Counted()
+        metrics = Counted()
         queue: Queue[str] = Queue(first_pause=first_pause)
-        controller = Controller("test", reconcile, queue, numbers, timeout=timeout, resync=3600)
+        controller = Controller("test", reconcile, queue, metrics, timeout=timeout, resync=3600)
         task = asyncio.create_task(controller.run())
         for key in keys:
             queue.add(key)
         async with asyncio.timeout(10):
-            while not until(numbers.results):  # noqa: ASYNC110 - a counter tells nobody
+            while not until(metrics.results):  # noqa: ASYNC110 - a counter tells nobody
                 await asyncio.sleep(0.005)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        return numbers.results
+        return metrics.results
 
     return asyncio.run(work())
 
@@ -98,7 +98,7 @@ def test_a_run_that_takes_too_long_is_cut() -> None:
     assert ran(reconcile, ["a"], lambda found: found["late"] >= 1, timeout=0.02)["late"] >= 1
 
 
-def test_outcomes_are_told_apart() -> None:
+def test_outcomes_are_reported_apart() -> None:
     seen: Counter[str] = Counter()
 
     async def reconcile(key: str) -> Result:

@@ -22,11 +22,11 @@ BUNDLE = base64.b64encode(b"bundle").decode()
 
 def made(count: int = 2, **spec: Any) -> dict[str, Json]:
     """The objects by kind; the first of each."""
-    asked = vestibulewebhook.parse({"metadata": {"name": "v"}, "spec": {"image": "i", **spec}})
-    settings = desired.settings("v", "n", asked, asked.image, count, BUNDLE)
-    wanted = desired.objects(settings, asked, None)
+    requested = vestibulewebhook.parse({"metadata": {"name": "v"}, "spec": {"image": "i", **spec}})
+    settings = desired.settings("v", "n", requested, requested.image, count, BUNDLE)
+    expected = desired.objects(settings, requested, None)
     found: dict[str, Json] = {}
-    for one in (*wanted.base, *wanted.registrations):
+    for one in (*expected.base, *expected.registrations):
         kinds.of(one)  # every one of them can be addressed
         found.setdefault(one["kind"], one)
     return found
@@ -70,7 +70,7 @@ def test_one_replica_has_no_budget() -> None:
 @pytest.mark.parametrize(
     ("guard", "actions"), [("Deny", ["Deny"]), ("Warn", ["Warn", "Audit"]), ("Audit", ["Audit"])]
 )
-def test_the_guard_does_as_it_is_told(guard: str, actions: list[str]) -> None:
+def test_the_guard_does_as_it_is_reported(guard: str, actions: list[str]) -> None:
     binding = made(guard=guard)["ValidatingAdmissionPolicyBinding"]
 
     assert binding["spec"]["validationActions"] == actions
@@ -80,12 +80,12 @@ def test_the_guard_can_be_off() -> None:
     assert "ValidatingAdmissionPolicy" not in made(guard="Off")
 
 
-def test_the_final_check_does_as_it_is_told_and_the_guard_stays() -> None:
-    asked = vestibulewebhook.parse({"metadata": {"name": "v"}, "spec": {"finalCheck": "Warn"}})
-    wanted = desired.objects(desired.settings("v", "n", asked, "i", 2, BUNDLE), asked, None)
+def test_the_final_check_does_as_it_is_reported_and_the_guard_stays() -> None:
+    requested = vestibulewebhook.parse({"metadata": {"name": "v"}, "spec": {"finalCheck": "Warn"}})
+    expected = desired.objects(desired.settings("v", "n", requested, "i", 2, BUNDLE), requested, None)
     actions = {
         one["metadata"]["name"]: one["spec"]["validationActions"]
-        for one in wanted.base
+        for one in expected.base
         if one["kind"] == "ValidatingAdmissionPolicyBinding"
     }
 
@@ -101,8 +101,8 @@ def test_a_class_of_ones_own_makes_none() -> None:
 
 
 def test_an_address_is_registered_as_such() -> None:
-    asked = {"type": "Url", "url": "https://hook.example:8443"}
-    client = hook(made(target=asked))["clientConfig"]
+    requested = {"type": "Url", "url": "https://hook.example:8443"}
+    client = hook(made(target=requested))["clientConfig"]
 
     assert client == {"caBundle": BUNDLE, "url": "https://hook.example:8443/mutate"}
 
@@ -152,7 +152,7 @@ def test_only_settings_that_are_read_at_the_start_roll_replicas() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_wrong_is_told_with_its_path(spec: Json, path: str) -> None:
+def test_what_is_wrong_is_reported_with_its_path(spec: Json, path: str) -> None:
     with pytest.raises(errors.InvalidInput) as caught:
         made(**spec)
 
@@ -191,7 +191,7 @@ def test_a_lost_secret_keeps_the_trust_in_what_replicas_still_serve() -> None:
     assert set(certificate_authority.split(first.bundle)) < set(certificate_authority.split(second.bundle))
 
 
-def test_a_new_authority_signs_only_when_every_registration_trusts_it() -> None:
+def test_a_new_authority_signs_only_when_every_webhook_configuration_trusts_it() -> None:
     lives = rotation.CertificateLifetimes(
         datetime.timedelta(days=9), datetime.timedelta(days=3), datetime.timedelta(minutes=2)
     )
@@ -213,7 +213,7 @@ def test_a_new_authority_signs_only_when_every_registration_trusts_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "data", "service_ca", "waiting"),
+    ("requested", "data", "service_ca", "waiting"),
     [
         ({"mode": "cert-manager"}, None, None, "Secret v-tls has no certificate yet"),
         ({"mode": "cert-manager"}, {"tls.crt": "", "tls.key": ""}, None, "Secret v-tls has no certificate"),
@@ -224,13 +224,13 @@ def test_a_new_authority_signs_only_when_every_registration_trusts_it() -> None:
     ],
 )
 def test_what_others_keep_is_waited_for(
-    asked: Json, data: Any, service_ca: Json | None, waiting: str
+    requested: Json, data: Any, service_ca: Json | None, waiting: str
 ) -> None:
     if isinstance(data, str):
-        kept = certificates.ours(None, None, [], NAMES, NOW, LIVES).serving
-        assert kept is not None
-        data = {key: kept[key] for key in ("tls.crt", "tls.key", *(["ca.crt"] if data == "whole" else []))}
-    found = certificates.theirs(CertificateSpec(**asked), "v", {"data": data}, service_ca)
+        stored = certificates.ours(None, None, [], NAMES, NOW, LIVES).serving
+        assert stored is not None
+        data = {key: stored[key] for key in ("tls.crt", "tls.key", *(["ca.crt"] if data == "whole" else []))}
+    found = certificates.theirs(CertificateSpec(**requested), "v", {"data": data}, service_ca)
 
     assert found.waiting.startswith(waiting)
     assert bool(found.bundle) == (not waiting)

@@ -72,14 +72,14 @@ def test_a_crash_after_any_write_comes_to_the_same(tmp_path: Path, fatal: int) -
         publisher.publish(Watched(store, after=after), ISSUER, [making.key(0)], (), spec)
     written: list[str] = []
     publisher.publish(Watched(store, after=written.append), ISSUER, [making.key(0)], (), spec)
-    whole = {path.name: path.read_bytes() for path in (tmp_path / "site").rglob("*") if path.is_file()}
+    full = {path.name: path.read_bytes() for path in (tmp_path / "site").rglob("*") if path.is_file()}
     publisher.publish(Watched(store, after=written.append), ISSUER, [making.key(0)], (), spec)
     fresh = Directory(tmp_path / "fresh")
     publisher.publish(fresh, ISSUER, [making.key(0)], (), spec)
 
     assert len(written) == 2 - fatal
-    assert {p.name: p.read_bytes() for p in (tmp_path / "fresh").rglob("*") if p.is_file()} == whole
-    assert {p.name: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()} == whole
+    assert {p.name: p.read_bytes() for p in (tmp_path / "fresh").rglob("*") if p.is_file()} == full
+    assert {p.name: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()} == full
 
 
 def test_a_key_that_retires_twice_is_no_fault(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_faults_degrade_after_five_minutes_and_mistakes_at_once() -> None:
     assert said(lasting, 0) == ["Published=False/Forbidden", "Degraded=True/Forbidden"]
 
 
-def test_every_problem_of_an_object_is_told() -> None:
+def test_every_problem_of_an_object_is_reported() -> None:
     obj = {"metadata": {"name": "c"}, "spec": {"to": "s3://b", "retention": "9m", "interval": "soon"}}
 
     with pytest.raises(errors.InvalidInput) as caught:

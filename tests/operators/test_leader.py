@@ -40,24 +40,24 @@ async def until(condition: object) -> None:
 
 def test_work_begins_ends_and_begins_again_with_leadership() -> None:
     async def work() -> list[str]:
-        throne, told = Throne(), list[str]()
+        throne, reported = Throne(), list[str]()
 
         async def working() -> None:
-            told.append("begun")
+            reported.append("begun")
             try:
                 await asyncio.Event().wait()
             finally:
                 assert not throne.ended  # the work ends before the lease is let go
-                told.append("ended")
+                reported.append("ended")
 
         task = asyncio.create_task(leader_election.lead(throne, working))
         for lead, count in ((True, 1), (False, 2), (True, 3)):
             throne.leading = lead
-            await until(lambda count=count: len(told) == count)
+            await until(lambda count=count: len(reported) == count)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert throne.ended
-        return told
+        return reported
 
     assert asyncio.run(work()) == ["begun", "ended", "begun", "ended"]
 

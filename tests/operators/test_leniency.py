@@ -12,7 +12,10 @@ Json = dict[str, Any]
 
 
 def registration(**policies: str) -> Json:
-    hooks = [{"name": name, **({"failurePolicy": said} if said else {})} for name, said in policies.items()]
+    hooks = [
+        {"name": name, **({"failurePolicy": message} if message else {})}
+        for name, message in policies.items()
+    ]
     return {"metadata": {"name": "x"}, "webhooks": hooks}
 
 

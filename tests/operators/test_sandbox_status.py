@@ -34,7 +34,7 @@ def found(
     return status.SandboxFacts(kata_policy, problems or {}, tuple(conflicts(kata_policy.rules)))
 
 
-def test_the_oldest_is_in_force_and_the_others_are_told() -> None:
+def test_the_oldest_is_in_force_and_the_others_are_reported() -> None:
     old, new = config("old", "2026-01-01T00:00:00Z", enabled=True), config("new", "2026-02-01T00:00:00Z")
     seen = found([new, old])
 
@@ -42,9 +42,9 @@ def test_the_oldest_is_in_force_and_the_others_are_told() -> None:
         "WebhookAccepted=True/AsExpected",
         "WebhookInForce=True/AsExpected",
     ]
-    told = status.of_config(new, seen)[1]
-    assert str(told) == "WebhookInForce=False/OlderInForce"
-    assert "KataConfig old is older" in told.message
+    reported = status.of_config(new, seen)[1]
+    assert str(reported) == "WebhookInForce=False/OlderInForce"
+    assert "KataConfig old is older" in reported.message
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_why_it_is_not_in_force(webhook: Json, reason: str) -> None:
     assert status.of_config(one, found([one]))[1].reason == reason
 
 
-def test_mistakes_and_unread_initdata_are_told_to_their_object() -> None:
+def test_mistakes_and_unread_initdata_are_reported_to_their_object() -> None:
     reference = {"namespace": "a", "name": "b"}
     one = config("k", "2026-01-01T00:00:00Z", annotations={"initdataFrom": reference})
     problems = {
@@ -64,10 +64,10 @@ def test_mistakes_and_unread_initdata_are_told_to_their_object() -> None:
         "KataConfig other: spec": "is bad too",
         "ConfigMap a/b": "may not be read",
     }
-    told = status.of_config(one, found([one], problems=problems))[0]
+    reported = status.of_config(one, found([one], problems=problems))[0]
 
-    assert str(told) == "WebhookAccepted=False/Invalid"
-    assert told.message == "spec.webhook.enforce: is bad; ConfigMap a/b: may not be read"
+    assert str(reported) == "WebhookAccepted=False/Invalid"
+    assert reported.message == "spec.webhook.enforce: is bad; ConfigMap a/b: may not be read"
 
 
 KEY = "example.com/a"
@@ -89,14 +89,16 @@ KEY = "example.com/a"
     ],
     ids=["all pods", "other namespaces", "a pattern", "other classes", "other labels", "other keys"],
 )
-def test_rules_that_disagree_are_told_unless_they_never_meet(first: Json, second: Json, meet: bool) -> None:
+def test_rules_that_disagree_are_reported_unless_they_never_meet(
+    first: Json, second: Json, meet: bool
+) -> None:
     one = rules("a", (first, {"annotations": {KEY: "1"}}))
     other = rules("b", (second, {"annotations": {KEY: "2"}}))
-    told = status.of_rules(other, found([], [one, other]))[1]
+    reported = status.of_rules(other, found([], [one, other]))[1]
 
-    assert told.reason == ("EarlierRuleWins" if meet else "AsExpected")
+    assert reported.reason == ("EarlierRuleWins" if meet else "AsExpected")
     if meet:
-        assert told.message == (
+        assert reported.message == (
             f"annotation {KEY}: OSCWebhookConfig a, rule r0 wins over OSCWebhookConfig b, rule r0 "
             "where both match"
         )
@@ -105,7 +107,7 @@ def test_rules_that_disagree_are_told_unless_they_never_meet(first: Json, second
 def test_rules_that_agree_are_no_conflict() -> None:
     one = rules("a", ({}, {"runtimeClassName": "kata"}), ({}, {"runtimeClassName": "kata"}))
 
-    assert [str(said) for said in status.of_rules(one, found([], [one]))] == [
+    assert [str(message) for message in status.of_rules(one, found([], [one]))] == [
         "WebhookAccepted=True/AsExpected",
         "Unambiguous=True/AsExpected",
     ]

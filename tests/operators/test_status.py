@@ -80,12 +80,12 @@ CASES: dict[str, tuple[InstallObservation, list[str]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_conditions(case: str) -> None:
-    seen, wanted = CASES[case]
+    seen, expected = CASES[case]
 
-    assert told(seen) == wanted
+    assert told(seen) == expected
 
 
-def test_a_neighbour_is_told() -> None:
+def test_a_neighbour_is_reported() -> None:
     seen = InstallObservation(deployment(), neighbours=[ForeignWebhook("c", "w", "cwii")])
     alone = next(one for one in status.conditions(seen) if one.type == "Alone")
 

@@ -80,18 +80,20 @@ def flood(
 def test_no_review_of_others_fails_and_memory_is_bounded(
     tmp_path: Path, kind: str, number: int, size: int
 ) -> None:
-    with running(tmp_path) as webhook, Load(webhook, 1) as kept, Load(webhook, 1, fresh=True) as fresh:
-        until(lambda: kept.sent > 100, "a warm process")
+    with running(tmp_path) as webhook, Load(webhook, 1) as stored, Load(webhook, 1, fresh=True) as fresh:
+        until(lambda: stored.sent > 100, "a warm process")
         peak = Peak(webhook)
         peak.start()
         with flood(webhook, kind, number, size=size):
-            sent = kept.sent, fresh.sent
-            until(lambda: kept.sent > sent[0] + 100 and fresh.sent > sent[1] + 50, "reviews during the flood")
+            sent = stored.sent, fresh.sent
+            until(
+                lambda: stored.sent > sent[0] + 100 and fresh.sent > sent[1] + 50, "reviews during the flood"
+            )
         most = peak.stop()
-        kept.stop()
+        stored.stop()
         fresh.stop()
 
-        assert (kept.failures, fresh.failures) == ([], [])
+        assert (stored.failures, fresh.failures) == ([], [])
         assert most <= MOST
         until(lambda: webhook.metric("vestibule_connections") <= 4, "closed connections")
         assert webhook.metric("vestibule_requests_shed_total") == 0
@@ -110,8 +112,8 @@ def test_memory_of_a_flood_is_given_back(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_floods_of_several_peers_at_once_harm_nobody(tmp_path: Path) -> None:
-    with running(tmp_path) as webhook, Load(webhook, 1) as kept, Load(webhook, 1, fresh=True) as fresh:
-        until(lambda: kept.sent > 100, "a warm process")
+    with running(tmp_path) as webhook, Load(webhook, 1) as stored, Load(webhook, 1, fresh=True) as fresh:
+        until(lambda: stored.sent > 100, "a warm process")
         peak = Peak(webhook)
         peak.start()
         with (
@@ -122,10 +124,10 @@ def test_floods_of_several_peers_at_once_harm_nobody(tmp_path: Path) -> None:
         ):
             time.sleep(1)
         most = peak.stop()
-        kept.stop()
+        stored.stop()
         fresh.stop()
 
-        assert (kept.failures, fresh.failures) == ([], [])
+        assert (stored.failures, fresh.failures) == ([], [])
         assert most <= MOST
 
 

@@ -38,19 +38,19 @@ class Collector(metrics_service_pb2_grpc.MetricsServiceServicer, trace_service_p
 @pytest.fixture
 def collector() -> Iterator[tuple[Collector, int]]:
     server = grpc.server(futures.ThreadPoolExecutor(2))
-    made = Collector()
-    metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(made, server)  # type: ignore[no-untyped-call]
-    trace_service_pb2_grpc.add_TraceServiceServicer_to_server(made, server)  # type: ignore[no-untyped-call]
+    created = Collector()
+    metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(created, server)  # type: ignore[no-untyped-call]
+    trace_service_pb2_grpc.add_TraceServiceServicer_to_server(created, server)  # type: ignore[no-untyped-call]
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
-    yield made, port
+    yield created, port
     server.stop(None).wait(5)
 
 
 def test_what_waits_is_pushed_before_the_process_ends(
     tmp_path: Path, collector: tuple[Collector, int]
 ) -> None:
-    made, port = collector
+    created, port = collector
     (tmp_path / "s.toml").write_text("[serving]\ndrainSeconds = 0.1\n")
     flags = (
         "--otel-enabled=true",
@@ -63,5 +63,5 @@ def test_what_waits_is_pushed_before_the_process_ends(
         webhook.post(b"{}")
         assert webhook.end() == 0
 
-    assert made.metrics == {"cwii.admission.requests", "cwii.injections", "cwii.admission.duration"}
-    assert made.spans == ["mutate"]
+    assert created.metrics == {"cwii.admission.requests", "cwii.injections", "cwii.admission.duration"}
+    assert created.spans == ["mutate"]

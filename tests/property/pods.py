@@ -52,10 +52,10 @@ _ANY = st.dictionaries(KEYS, VALUES, max_size=6)
 
 
 def _merged(asks: list[dict[str, str]], more: dict[str, str]) -> dict[str, str]:
-    whole: dict[str, str] = {}
+    full: dict[str, str] = {}
     for ask in asks:
-        whole |= ask
-    return {**whole, **more}
+        full |= ask
+    return {**full, **more}
 
 
 _ASKING = st.builds(
@@ -121,13 +121,13 @@ def _list(of: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 @st.composite
 def containers(draw: st.DrawFn) -> Json:
     """One container."""
-    thing: Json = {"name": draw(_NAMES), "image": "a", **draw(UNKNOWN)}
+    obj: Json = {"name": draw(_NAMES), "image": "a", **draw(UNKNOWN)}
     for field, strategy in (("env", ENV), ("volumeMounts", MOUNT)):
         if draw(st.booleans()):
-            thing[field] = draw(_list(strategy))
+            obj[field] = draw(_list(strategy))
     if draw(st.booleans()):
-        thing["restartPolicy"] = "Always"
-    return thing
+        obj["restartPolicy"] = "Always"
+    return obj
 
 
 @st.composite

@@ -40,8 +40,8 @@ PROMISED = re.compile(
 
 
 def decided(pod: Json, objects: list[Json | None], settings: Json) -> tuple[case.Answer, schema.Settings]:
-    wanted = schema.parse(settings, "property")
-    return case.ask(pod, case.cluster_of(objects), wanted), wanted
+    expected = schema.parse(settings, "property")
+    return case.ask(pod, case.cluster_of(objects), expected), expected
 
 
 @given(pods.pods(), pods.clusters(), pods.SETTINGS)
@@ -57,13 +57,13 @@ def test_the_patch_applies_by_a_foreign_implementation_too(
 @given(pods.pods(), pods.clusters(), pods.SETTINGS)
 @example(AWS_POD, [], {})
 def test_a_second_pass_changes_nothing(pod: Json, objects: list[Json | None], settings: Json) -> None:
-    first, wanted = decided(pod, objects, settings)
+    first, expected = decided(pod, objects, settings)
     if not first.response["allowed"]:
         return
     second, _ = decided(first.pod, objects, settings)
 
     assert second.pod == first.pod
-    assert len(second.operations) <= (1 if wanted.mode == "strict" else 0)
+    assert len(second.operations) <= (1 if expected.mode == "strict" else 0)
 
 
 @given(pods.pods(), pods.clusters(), pods.SETTINGS)
@@ -96,13 +96,13 @@ def without_ours(pod: Json, was: Json) -> Json:
     annotations = rest["metadata"].get("annotations")
     old = was["metadata"].get("annotations")
     if annotations is not None:
-        kept = {
+        stored = {
             k: v
             for k, v in annotations.items()
             if k not in (annotation_keys.INJECTED, annotation_keys.GCP_CREDENTIALS)
         }
-        restored = {k: v for k, v in (old or {}).items() if k not in kept}
-        rest["metadata"]["annotations"] = {**kept, **restored} if old is not None else None
+        restored = {k: v for k, v in (old or {}).items() if k not in stored}
+        rest["metadata"]["annotations"] = {**stored, **restored} if old is not None else None
     for field in ("volumes", "initContainers", "containers"):
         rest["spec"][field] = None
     return rest
@@ -124,13 +124,13 @@ def test_everything_of_the_users_survives_unknown_fields_included(
     rest["metadata"].setdefault("annotations", None)
     assert rest == was
     for field in ("volumes", "initContainers", "containers"):
-        kept = [
+        stored = [
             {key: value for key, value in item.items() if key not in ("env", "volumeMounts")}
             for item in mutated["spec"].get(field) or []
         ]
         for item in pod["spec"].get(field) or []:
             bare = {key: value for key, value in item.items() if key not in ("env", "volumeMounts")}
-            assert bare in kept
+            assert bare in stored
     for field in ("initContainers", "containers"):
         mine = pod["spec"].get(field) or []
         theirs = (
@@ -157,10 +157,10 @@ def test_warnings_are_few_short_and_printable(pod: Json, objects: list[Json | No
 def test_a_dry_run_gets_the_same_answer_and_writes_nothing(
     pod: Json, objects: list[Json | None], settings: Json
 ) -> None:
-    wanted = schema.parse(settings, "property")
+    expected = schema.parse(settings, "property")
 
-    real = case.ask(pod, case.cluster_of(objects), wanted)
-    dry = case.ask(pod, case.cluster_of(objects), wanted, dry_run=True)
+    real = case.ask(pod, case.cluster_of(objects), expected)
+    dry = case.ask(pod, case.cluster_of(objects), expected, dry_run=True)
 
     assert dry.response == real.response
     assert dry.applied == []

@@ -84,12 +84,12 @@ def containers(draw: st.DrawFn, names: list[str]) -> Json:
     """A container with one of the names that are left."""
     name = draw(st.sampled_from(names))
     names.remove(name)
-    thing: Json = {"name": name, "image": "a", **draw(pods.UNKNOWN)}
+    obj: Json = {"name": name, "image": "a", **draw(pods.UNKNOWN)}
     if draw(st.booleans()):
-        thing["env"] = draw(st.lists(ENV, max_size=3, unique_by=lambda one: one["name"]))
+        obj["env"] = draw(st.lists(ENV, max_size=3, unique_by=lambda one: one["name"]))
     if draw(st.booleans()):
-        thing["volumeMounts"] = draw(st.lists(MOUNT, max_size=2, unique_by=lambda one: one["mountPath"]))
-    return thing
+        obj["volumeMounts"] = draw(st.lists(MOUNT, max_size=2, unique_by=lambda one: one["mountPath"]))
+    return obj
 
 
 @st.composite

@@ -167,7 +167,7 @@ def test_no_key_dialect_or_variable_leads_around_a_policy(
     given_: Json,
     policy: Json,
 ) -> None:
-    wanted = schema.parse({**given_, "policies": [policy]}, "test")
+    expected = schema.parse({**given_, "policies": [policy]}, "test")
     pod: Json = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -175,7 +175,7 @@ def test_no_key_dialect_or_variable_leads_around_a_policy(
         "spec": {"serviceAccountName": "app", "containers": copy.deepcopy(containers)},
     }
 
-    answer = case.ask(pod, cluster(on_account, on_namespace), wanted)
+    answer = case.ask(pod, cluster(on_account, on_namespace), expected)
 
     if not answer.response["allowed"]:
         assert answer.operations == []
@@ -197,8 +197,8 @@ POD: Json = {
 
 
 def ask(policy: Json, pod: Json, account: dict[str, str] | None = None, **more: Any) -> case.Answer:
-    wanted = schema.parse({"policies": [policy], **more}, "test")
-    return case.ask(pod, cluster(account or {}, {}), wanted)
+    expected = schema.parse({"policies": [policy], **more}, "test")
+    return case.ask(pod, cluster(account or {}, {}), expected)
 
 
 def with_env(*env: Json, **more: Any) -> Json:

@@ -220,16 +220,16 @@ WORKLOAD: Json = {
 @example([(WORKLOAD, "CREATE", "team-a", other_webhook, None, 3)] * 3, {"vocabularies": ["eks"]})
 @example([(WORKLOAD, "CREATE", "team-a", sidecar, None, 3)] * 3, {"vocabularies": ["eks"], "mode": "strict"})
 def test_a_handler_that_served_many_pods_answers_as_a_fresh_one(sent: list[Any], given_: Json) -> None:
-    wanted = schema.parse(given_, "test")
+    expected = schema.parse(given_, "test")
     cluster = MemoryCluster(OBJECTS)
-    old, _ = case.handler_of(cluster, wanted)
+    old, _ = case.handler_of(cluster, expected)
 
     for pod, operation, namespace, between, change, times in sent + sent:
         for _ in range(times):
             current = copy.deepcopy(pod)
             for _ in ("first pass", "second pass"):
                 body = case.review(current, namespace=namespace, operation=operation)
-                fresh, _ = case.handler_of(cluster, wanted)
+                fresh, _ = case.handler_of(cluster, expected)
                 answer = _answer(fresh, body)
                 assert _answer(old, body) == answer
                 if answer[0] == 200:

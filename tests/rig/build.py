@@ -86,7 +86,7 @@ def _alone(binary: Binary, tell: Tell) -> Iterator[None]:
 
     binary.path.parent.mkdir(parents=True, exist_ok=True)
     with (binary.path.parent / ".lock").open("w") as lock:
-        began = told = time.monotonic()
+        began = reported = time.monotonic()
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,8 +98,8 @@ def _alone(binary: Binary, tell: Tell) -> Iterator[None]:
                 raise toolchain.CannotBuild(
                     f"another builder of {binary.version} held its lock for {BUILD_SECONDS:.0f} s"
                 )
-            if now - told >= toolchain.TELL_SECONDS:
-                told = now
+            if now - reported >= toolchain.TELL_SECONDS:
+                reported = now
                 tell(f"  waiting for another builder of {binary.version}: {now - began:.0f} s")
             time.sleep(0.2)
         yield

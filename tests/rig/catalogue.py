@@ -33,19 +33,21 @@ class Binary(NamedTuple):
         """No symbol tables (a third of the size); Kubernetes learns its version only here, Helm also that of
         the cluster it takes for granted."""
         if self.name == "helm":
-            told = {"internal/version.version": self.version}
+            reported = {"internal/version.version": self.version}
             for package in ("pkg/chartutil", "pkg/lint/rules"):
-                told |= {
+                reported |= {
                     f"{package}.k8sVersionMajor": NEW.split(".", maxsplit=1)[0][1:],
                     f"{package}.k8sVersionMinor": NEW.split(".")[1],
                 }
-            return " ".join(["-s -w", *(f"-X helm.sh/helm/v3/{key}={value}" for key, value in told.items())])
+            return " ".join(
+                ["-s -w", *(f"-X helm.sh/helm/v3/{key}={value}" for key, value in reported.items())]
+            )
         if not self.package.startswith("k8s.io/"):
             return "-s -w"
         major, minor, _ = self.version.removeprefix("v").split(".")
-        told = {"gitVersion": self.version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+        reported = {"gitVersion": self.version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
         return " ".join(
-            ["-s -w", *(f"-X k8s.io/component-base/version.{key}={value}" for key, value in told.items())]
+            ["-s -w", *(f"-X k8s.io/component-base/version.{key}={value}" for key, value in reported.items())]
         )
 
 
@@ -84,8 +86,8 @@ def chosen() -> str:
 
     Raises ValueError for a version that has no module folder.
     """
-    asked = os.environ.get("VESTIBULE_RIG_VERSION") or NEW
-    version = OLD if asked == "old" else asked
+    requested = os.environ.get("VESTIBULE_RIG_VERSION") or NEW
+    version = OLD if requested == "old" else requested
     if version not in BINARIES:
-        raise ValueError(f"VESTIBULE_RIG_VERSION is {asked!r}, want old or one of {', '.join(BINARIES)}")
+        raise ValueError(f"VESTIBULE_RIG_VERSION is {requested!r}, want old or one of {', '.join(BINARIES)}")
     return version

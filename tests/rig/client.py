@@ -112,8 +112,8 @@ class Client:
         query: Mapping[str, Value] | None = None,
     ) -> Answer:
         """One call, never repeated. Raises OSError, http.client.HTTPException when the wire fails."""
-        asked = urllib.parse.urlencode({key: _text(value) for key, value in (query or {}).items()})
-        target = f"{path}?{asked}" if asked else path
+        requested = urllib.parse.urlencode({key: _text(value) for key, value in (query or {}).items()})
+        target = f"{path}?{requested}" if requested else path
         sent = {"Accept": "application/json", **self._headers, **(headers or {})}
         to = self._kept() or self._connection()
         try:

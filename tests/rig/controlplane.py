@@ -57,8 +57,8 @@ class ControlPlane:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder, self.version, self._etcd_url = folder, version, etcd_url
         names = ["etcd", "kube-apiserver"]
-        wanted = {"kube-controller-manager": controllers, "kube-scheduler": scheduler, "kwok": nodes}
-        names += [name for name, yes in wanted.items() if yes]
+        expected = {"kube-controller-manager": controllers, "kube-scheduler": scheduler, "kwok": nodes}
+        names += [name for name, yes in expected.items() if yes]
         binaries = build.ensure(names, version, tell)
         self.authority = Authority(folder / "pki")
         self._owns_etcd = etcd is None

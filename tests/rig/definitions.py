@@ -43,9 +43,9 @@ SECONDS = 300.0
 def _folder(module: str) -> Path:
     """Where a module lies. Raises CannotBuild when it cannot be had."""
     home = catalogue.MODULES / "definitions"
-    wanted = re.search(r"^go (\S+)$", (home / "go.mod").read_text(), re.MULTILINE)
-    assert wanted is not None
-    go = toolchain.go(tuple(map(int, wanted[1].split("."))), build.say)
+    expected = re.search(r"^go (\S+)$", (home / "go.mod").read_text(), re.MULTILINE)
+    assert expected is not None
+    go = toolchain.go(tuple(map(int, expected[1].split("."))), build.say)
     extra = {"GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": "-mod=readonly"}
     done = subprocess.run(
         [str(go), "mod", "download", "-json", module],

@@ -118,13 +118,13 @@ class Calls:
         fault = self._shared.script.pick(method, path)
         if isinstance(fault, Status):
             await self._write(self._to, messages.answer(fault.code, fault.body, fault.headers))
-            return self._tell(method, path, fault, fault.code)
+            return self._report(method, path, fault, fault.code)
         if isinstance(fault, Stale) and method == "GET" and path in self._shared.remembered:
             await self._write(self._to, self._shared.remembered[path])
-            return self._tell(method, path, fault, 200)
+            return self._report(method, path, fault, 200)
         if isinstance(fault, Cut) and not fault.after:
             reset(self._to)
-            self._tell(method, path, fault, 0)
+            self._report(method, path, fault, 0)
             return False
         if isinstance(fault, Delay) and not fault.after:
             await asyncio.sleep(fault.seconds)
@@ -142,22 +142,22 @@ class Calls:
             head = await messages.read_head(server)
         if isinstance(fault, Cut) or head is None:
             reset(self._to)
-            self._tell(method, path, fault, 0)
+            self._report(method, path, fault, 0)
             return False
         if isinstance(fault, Delay) and fault.after:
             await asyncio.sleep(fault.seconds)
-        self._tell(method, path, fault, head.status)
+        self._report(method, path, fault, head.status)
         await self._write(self._to, head.raw)
         left = fault.size if isinstance(fault, Truncate) else None
-        kept: bytearray | None = bytearray(head.raw)
+        stored: bytearray | None = bytearray(head.raw)
         async for piece in messages.read_body(server, head, to=method):
             await self._write(self._to, piece if left is None else piece[:left])
             if left is not None and (left := left - len(piece)) <= 0:
                 return False
-            if kept is not None:
-                kept = kept + piece if len(kept) + len(piece) <= REMEMBERED else None
-        if kept is not None and method == "GET" and head.status == 200:
-            self._shared.remembered[path] = bytes(kept)
+            if stored is not None:
+                stored = stored + piece if len(stored) + len(piece) <= REMEMBERED else None
+        if stored is not None and method == "GET" and head.status == 200:
+            self._shared.remembered[path] = bytes(stored)
         return not head.closes
 
     async def _write(self, writer: asyncio.StreamWriter, data: bytes) -> None:
@@ -165,7 +165,7 @@ class Calls:
         writer.write(data)
         await writer.drain()
 
-    def _tell(self, method: str, path: str, fault: Fault | None, status: int) -> bool:
+    def _report(self, method: str, path: str, fault: Fault | None, status: int) -> bool:
         self._shared.seen.append(Seen(method, path, fault, status))
         return True
 

@@ -15,12 +15,12 @@ import urllib.parse
 from collections.abc import Coroutine, Iterator
 from typing import Any, Self, TypeVar
 
-from tests.rig import exchange, farewell, messages, process
+from tests.rig import closed_sockets, exchange, messages, process
 from tests.rig.exchange import Bytes, Calls, Handler, Seen, Shared, Streams
 from tests.rig.faults import Fault, Rule, Script, Stale, Status
 
 T = TypeVar("T")
-_CONTROL_SECONDS = 2 * farewell.SECONDS
+_CONTROL_SECONDS = 2 * closed_sockets.SECONDS
 
 
 class FaultProxy:
@@ -189,4 +189,4 @@ class FaultProxy:
         if self._server is not None:
             self._server.close()
         await self._cut()
-        await farewell.closed()
+        await closed_sockets.closed()

@@ -97,7 +97,7 @@ class Script:
 
     def remove(self, rule: Rule) -> None:
         with self._lock:
-            self._rules = [kept for kept in self._rules if kept is not rule]
+            self._rules = [stored for stored in self._rules if stored is not rule]
 
     def clear(self) -> None:
         with self._lock:

@@ -17,11 +17,11 @@ import pytest
 from tests.rig import build, catalogue, toolchain
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
-from tests.rig.guest import Pair, guest_of
+from tests.rig.hosted_cluster import Pair, hosted_cluster_of
 
 # read while the plugin is loaded: tests run with a clean environment
 VERSION = catalogue.chosen()
-FIXTURES = {"control_plane", "private_control_plane", "guest_pair", "namespace"}
+FIXTURES = {"control_plane", "private_control_plane", "hosted_pair", "namespace"}
 Planes = Callable[..., ControlPlane]
 _kept: list[Path] = []
 
@@ -30,11 +30,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Builds what is missing when a collected test needs the rig, and shows how far it is."""
     if session.config.option.collectonly:
         return
-    asked = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    requested = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     names = [
-        *(catalogue.BINARIES[VERSION] if FIXTURES & asked else ()),
-        *([catalogue.HELM.name] if catalogue.HELM.name in asked else ()),
-        *([catalogue.CLUSTER_API.name] if "cluster_api" in asked else ()),
+        *(catalogue.BINARIES[VERSION] if FIXTURES & requested else ()),
+        *([catalogue.HELM.name] if catalogue.HELM.name in requested else ()),
+        *([catalogue.CLUSTER_API.name] if "cluster_api" in requested else ()),
     ]
     if not names:
         return
@@ -102,12 +102,12 @@ def cluster_api() -> Path:
 
 
 @pytest.fixture(scope="session")
-def guest_pair(
+def hosted_pair(
     control_plane: ControlPlane, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Pair]:
     """The shared control plane, and a guest on the same etcd, without controllers."""
     folder = _Folder(request, tmp_path_factory, "rig-guest")
-    guest = _started(guest_of(control_plane, folder.path), folder)
+    guest = _started(hosted_cluster_of(control_plane, folder.path), folder)
     yield Pair(control_plane, guest)
     guest.stop()
     folder.leave()

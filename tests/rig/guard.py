@@ -25,10 +25,10 @@ def birth(pid: int) -> str:
         except OSError:
             return ""
         return "" if fields[0] in ("Z", "X") else fields[19]
-    told = subprocess.run(
+    reported = subprocess.run(
         ["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, timeout=10, check=False
     )
-    state, _, born = told.stdout.strip().partition(" ")
+    state, _, born = reported.stdout.strip().partition(" ")
     return "" if state.startswith("Z") else "-".join(born.split())
 
 
@@ -50,7 +50,7 @@ class Guard:
                     command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
                 )
             self._held.add(pid)
-            self._tell(f"+ {pid} {birth(pid)}\n")
+            self._report(f"+ {pid} {birth(pid)}\n")
 
     def release(self, pid: int) -> None:
         """The process has ended; the guard ends after the last."""
@@ -58,13 +58,13 @@ class Guard:
             if pid not in self._held or self._process is None:
                 return
             self._held.remove(pid)
-            self._tell(f"- {pid}\n")
+            self._report(f"- {pid}\n")
             if not self._held:
                 with contextlib.suppress(BrokenPipeError):
                     self._process.communicate(timeout=10)
                 self._process = None
 
-    def _tell(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):

@@ -95,6 +95,6 @@ def answer(code: int, body: bytes, headers: Mapping[str, str]) -> bytes:
         phrase = http.HTTPStatus(code).phrase
     except ValueError:
         phrase = "Unknown"
-    told = {"Content-Type": "text/plain; charset=utf-8", **headers, "Content-Length": str(len(body))}
-    lines = [f"HTTP/1.1 {code} {phrase}", *(f"{name}: {value}" for name, value in told.items())]
+    reported = {"Content-Type": "text/plain; charset=utf-8", **headers, "Content-Length": str(len(body))}
+    lines = [f"HTTP/1.1 {code} {phrase}", *(f"{name}: {value}" for name, value in reported.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + body

@@ -65,14 +65,14 @@ class Authority:
 
     def client(self, user: str, groups: Iterable[str] = (), days: int = 30) -> Pair:
         """The certificate of a user with groups; the same files for the same question."""
-        asked = (user, tuple(groups), days)
+        requested = (user, tuple(groups), days)
         with self._lock:
-            if asked not in self._clients:
-                names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in asked[1]]
+            if requested not in self._clients:
+                names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in requested[1]]
                 subject = x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, user)])
                 stem = f"client-{len(self._clients)}"
-                self._clients[asked] = self._issue(stem, subject, ExtendedKeyUsageOID.CLIENT_AUTH, days)
-            return self._clients[asked]
+                self._clients[requested] = self._issue(stem, subject, ExtendedKeyUsageOID.CLIENT_AUTH, days)
+            return self._clients[requested]
 
     def token_key(self) -> Pair:
         """The key that signs ServiceAccount tokens, its public half as ``cert``."""

@@ -137,8 +137,8 @@ class Process:
 
     def tail(self, lines: int = 15) -> str:
         """The end of what it said since it was started, for people, and where the rest is."""
-        said = self.said().splitlines()[-lines:]
-        return "\n".join([*(f"  {line[:300]}" for line in said), f"  log: {self.log}"])
+        message = self.said().splitlines()[-lines:]
+        return "\n".join([*(f"  {line[:300]}" for line in message), f"  log: {self.log}"])
 
     def said(self, size: int = 65_536) -> str:
         """The last bytes of what it said since it was started."""

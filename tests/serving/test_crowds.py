@@ -163,15 +163,15 @@ def test_connections_that_are_gone_leave_nothing_behind(
     serve: Serve, holder: TlsHolder, authority: Authority, encrypted: bool, number: int
 ) -> None:
     """Without the garbage collector: nothing may wait for it."""
-    live = serve(tls=holder if encrypted else None)
     client = authority.trusting() if encrypted else None
-    gc.collect()
+    gc.collect()  # before the server runs: a collection stops its thread, and a delayed loop answers 429
+    live = serve(tls=holder if encrypted else None)
     gc.disable()
     try:
         for turn in range(number):
             visit(live.address, client, turn)
         assert until(lambda: live.stats.connections == 0)
-        left = [thing for thing in gc.get_objects() if isinstance(thing, Connection | RequestParser)]
+        left = [obj for obj in gc.get_objects() if isinstance(obj, Connection | RequestParser)]
 
         assert len(left) <= 2  # the loop may still hold the last callback
     finally:

@@ -104,7 +104,7 @@ def test_a_drain_without_tls_fails_no_request_of_callers_that_leave_within_the_d
     assert (live.stats.connections, live.server.addresses) == (0, [])
 
 
-def test_during_the_delay_new_connections_are_served_and_told_to_close(serve: Serve) -> None:
+def test_during_the_delay_new_connections_are_served_and_reported_to_close(serve: Serve) -> None:
     live = serve()
     draining = asyncio.run_coroutine_threadsafe(live.server.drain(delay=0.5, grace=1), live._loop)
     assert until(lambda: live.server._service.draining)

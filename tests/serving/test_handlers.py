@@ -80,12 +80,12 @@ def test_an_unexpected_exception_is_a_500_without_retry_and_the_server_goes_on(
     live = serve(handler)
 
     with Wire(live.address) as wire:
-        answers = [wire.ask("POST", "/", b"secret of the body") for _ in range(2)]
+        responses = [wire.ask("POST", "/", b"secret of the body") for _ in range(2)]
 
     expected = Answer(
         500, {"content-type": "text/plain; charset=utf-8", "content-length": "14"}, b"internal error"
     )
-    assert answers == [expected, expected]
+    assert responses == [expected, expected]
 
 
 @pytest.mark.parametrize("handler", [fail, fail_later])

@@ -38,9 +38,9 @@ class Clock:
 
 
 def service() -> ServerState:
-    made = ServerState(echo, LIMITS, None)
-    made.loop = cast(asyncio.AbstractEventLoop, Clock())
-    return made
+    created = ServerState(echo, LIMITS, None)
+    created.loop = cast(asyncio.AbstractEventLoop, Clock())
+    return created
 
 
 def answers(pieces: Sequence[bytes], shared: ServerState, *, reads: int = 1) -> tuple[bytes, bool]:
@@ -119,13 +119,13 @@ cut_lists = st.lists(st.integers(0, 5000), max_size=12)
 @settings(max_examples=300, deadline=None)
 @given(pipelines, cut_lists)
 def test_how_a_valid_pipeline_is_split_into_reads_changes_no_answer(data: bytes, cuts: list[int]) -> None:
-    whole = answers([data], service())
+    full = answers([data], service())
     shared = service()
 
-    assert answers(split(data, cuts), shared) == whole
-    assert answers(split(data, cuts), shared, reads=3) == whole  # now with heads remembered, and read ahead
-    assert whole[0].count(b"HTTP/1.1 200 OK\r\n") >= 1
-    assert b" 400 " not in whole[0]
+    assert answers(split(data, cuts), shared) == full
+    assert answers(split(data, cuts), shared, reads=3) == full  # now with heads remembered, and read ahead
+    assert full[0].count(b"HTTP/1.1 200 OK\r\n") >= 1
+    assert b" 400 " not in full[0]
 
 
 @settings(max_examples=60, deadline=None)

@@ -266,7 +266,7 @@ def test_half_read_bodies_of_all_connections_together_are_bounded(serve: Serve) 
     assert (live.stats.buffered, live.stats.evicted) == (0, 1)
 
 
-def test_a_peer_that_has_asked_before_is_told_to_come_back_when_its_half_read_body_is_dropped(
+def test_a_peer_that_has_asked_before_is_reported_to_come_back_when_its_half_read_body_is_dropped(
     serve: Serve,
 ) -> None:
     live = serve(limits=ServerLimits(buffered=1_000_000))

@@ -40,10 +40,10 @@ def test_a_repeated_head_yields_the_same_request_as_the_first(serve: Serve) -> N
     head = "Content-Type: application/json\r\n"
 
     with Wire(live.address) as wire:
-        answers = {wire.ask("POST", "/a?timeout=1s", b"one", head).body for _ in range(5)}
+        responses = {wire.ask("POST", "/a?timeout=1s", b"one", head).body for _ in range(5)}
         other = wire.ask("POST", "/a?timeout=1s", b"two", head).body
 
-    assert answers == {b"POST /a timeout=1s application/json one"}
+    assert responses == {b"POST /a timeout=1s application/json one"}
     assert other == b"POST /a timeout=1s application/json two"
 
 
@@ -79,9 +79,9 @@ def test_a_pipeline_deeper_than_the_limit_is_cut_after_the_limit(serve: Serve) -
 
     with Wire(live.address) as wire:
         wire.send(b"".join(request("GET", f"/{number}") for number in range(9)))
-        answers = [wire.answer() for _ in range(3)]
+        responses = [wire.answer() for _ in range(3)]
 
-        assert [answer.headers.get("connection") for answer in answers] == [None, None, "close"]
+        assert [answer.headers.get("connection") for answer in responses] == [None, None, "close"]
         assert wire.ended()
 
 
@@ -126,12 +126,12 @@ def test_no_content_has_neither_length_nor_type(serve: Serve) -> None:
     live = serve(lambda _: HttpResponse(204))
 
     with Wire(live.address) as wire:
-        answers = [wire.ask(), wire.ask()]
+        responses = [wire.ask(), wire.ask()]
 
-    assert [(answer.status, answer.headers) for answer in answers] == [(204, {}), (204, {})]
+    assert [(answer.status, answer.headers) for answer in responses] == [(204, {}), (204, {})]
 
 
-def test_a_client_that_expects_100_continue_is_told_to(serve: Serve) -> None:
+def test_a_client_that_expects_100_continue_is_reported_to(serve: Serve) -> None:
     live = serve()
 
     with Wire(live.address) as wire:
@@ -198,10 +198,10 @@ def test_an_upgrade_to_http_2_is_ignored(serve: Serve, body: bytes) -> None:
 
     with Wire(live.address) as wire:
         wire.send(request("POST" if body else "GET", "/a", body, upgrade) + request("GET", "/b"))
-        answers = [wire.answer(), wire.answer()]
+        responses = [wire.answer(), wire.answer()]
 
-    assert [answer.body.split()[1] for answer in answers] == [b"/a", b"/b"]
-    assert answers[0].body.endswith(body)
+    assert [answer.body.split()[1] for answer in responses] == [b"/a", b"/b"]
+    assert responses[0].body.endswith(body)
 
 
 def test_an_absolute_target_is_served_by_its_path(serve: Serve) -> None:

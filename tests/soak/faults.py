@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.apiserver.balancer import Balancer
-from tests.apiserver.hall import Hall, Replica
+from tests.apiserver.webhook_installation import Replica, WebhookInstallation
 from tests.serving.authority import Authority
 from tests.soak import losses
 from tests.soak.counted import Counted
@@ -29,7 +29,7 @@ class Faults:
 
     def __init__(
         self,
-        hall: Hall,
+        installation: WebhookInstallation,
         balancer: Balancer,
         tally: Tally,
         replicas: list[Replica],
@@ -38,10 +38,10 @@ class Faults:
     ) -> None:
         """``old`` is the work tree of an earlier version: replicas are then upgraded and rolled back."""
         self._old = old
-        self._hall, self._balancer, self._tally, self._replicas = hall, balancer, tally, replicas
+        self._hall, self._balancer, self._tally, self._replicas = installation, balancer, tally, replicas
         self._counted = counted
         self._windows: list[Window] = []
-        self._authority: Authority = hall.authority
+        self._authority: Authority = installation.authority
         self._turn = 0
         self._all: tuple[tuple[str, Callable[[], None]], ...] = (
             ("rolling restart", self._roll),
@@ -54,9 +54,9 @@ class Faults:
         if old is not None:
             self._all = (("upgrade", self._upgrade), ("rollback", self._roll_back))
 
-    def cause(self, kind: str, moment: float) -> str:
+    def cause(self, kind: str, instant: float) -> str:
         """What explains a loss of this kind that was seen then."""
-        return losses.cause(kind, moment, self._windows[-20:])
+        return losses.cause(kind, instant, self._windows[-20:])
 
     def next(self) -> str:
         """One fault; its name."""

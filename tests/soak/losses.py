@@ -97,9 +97,9 @@ def kind(status: int, words: str) -> str:
     return AWAY if status in _ITS_STATUS and _ITSELF.search(words) else OTHER
 
 
-def cause(kind: str, moment: float, windows: Iterable[Window]) -> str:
+def cause(kind: str, instant: float, windows: Iterable[Window]) -> str:
     """The fault that explains a loss of a kind that was seen at a moment."""
     for window in windows:
-        if window.fault == EXPECTED.get(kind) and window.since <= moment <= window.until + GRACE:
+        if window.fault == EXPECTED.get(kind) and window.since <= instant <= window.until + GRACE:
             return window.fault
     return UNEXPLAINED

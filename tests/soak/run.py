@@ -13,7 +13,7 @@ from pathlib import Path
 from bench import creation
 
 from tests.apiserver.balancer import Balancer
-from tests.apiserver.hall import Hall, wait_called
+from tests.apiserver.webhook_installation import WebhookInstallation, wait_called
 from tests.rig.client import at
 from tests.rig.controlplane import ControlPlane
 from tests.soak import load as loads
@@ -43,31 +43,31 @@ def options() -> argparse.Namespace:
 
 
 def main() -> int:
-    wanted = options()
+    expected = options()
     try:
-        tally = Tally(wanted.state)
+        tally = Tally(expected.state)
     except ValueError as error:
         raise SystemExit(str(error)) from None
     with tempfile.TemporaryDirectory(prefix="soak-") as scratch, contextlib.ExitStack() as stack:
         plane = stack.enter_context(ControlPlane(Path(scratch) / "plane", controllers=False, flags=UNAUDITED))
         namespace = plane.namespace("soak")
-        for number in range(wanted.accounts):
+        for number in range(expected.accounts):
             annotations = {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": loads.role(number)}
             account = {"metadata": {"name": f"app-{number}", "annotations": annotations}}
             assert plane.admin.create(at("serviceaccounts", namespace), account).status == 201
         serving = {"drainSeconds": 2}
-        hall = Hall(plane, Path(scratch) / "hall", "soak", serving=serving)
-        stack.callback(hall.close)
-        hall.apply()
+        installation = WebhookInstallation(plane, Path(scratch) / "installation", "soak", serving=serving)
+        stack.callback(installation.close)
+        installation.apply()
         balancer = stack.enter_context(Balancer())
-        replicas = [hall.start(), hall.start()]
+        replicas = [installation.start(), installation.start()]
         for replica in replicas:
             balancer.add(replica.port, replica.ready)
-        hall.register(balancer.port, failurePolicy="Fail", timeoutSeconds=10)
-        wait_called(hall)
+        installation.register(balancer.port, failurePolicy="Fail", timeoutSeconds=10)
+        wait_called(installation)
         counted = Counted(functools.partial(_metrics, plane), tally.count)
-        faults = Faults(hall, balancer, tally, replicas, counted, wanted.old)
-        return _soak(wanted, plane, namespace, tally, faults, counted)
+        faults = Faults(installation, balancer, tally, replicas, counted, expected.old)
+        return _soak(expected, plane, namespace, tally, faults, counted)
 
 
 def _metrics(plane: ControlPlane) -> str:
@@ -84,10 +84,10 @@ def _soak(
     faults: Faults,
     counted: Counted,
 ) -> int:
-    door = creation.door(plane)
+    creator = creation.pod_creator(plane)
     load = loads.Load(
-        door.connection,
-        lambda body: door.create(body, namespace=namespace, dry=True),
+        creator.connection,
+        lambda body: creator.create(body, namespace=namespace, dry=True),
         tally,
         faults.cause,
         accounts=wanted.accounts,

@@ -89,15 +89,15 @@ class Tally:
 
     def problems(self) -> list[str]:
         """Why the run has failed; none when it has not."""
-        told = self.counted.get
+        reported = self.counted.get
         found = {
             "nothing was admitted": not self.counts["admissions"],
             "wrong identity": self.counts["wrong"],
-            "fail open": self.counts["fail_open"] or told(counted.OPEN),
-            "refused by the webhook": told(counted.REFUSED),
+            "fail open": self.counts["fail_open"] or reported(counted.OPEN),
+            "refused by the webhook": reported(counted.REFUSED),
             "unexplained loss": self.unexplained,
             "the API server counted other failed calls than the loader saw": (
-                told(counted.FAILED, 0) != self.failed_calls
+                reported(counted.FAILED, 0) != self.failed_calls
             ),
         }
         return [name for name, bad in found.items() if bad]

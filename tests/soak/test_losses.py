@@ -95,8 +95,8 @@ def test_every_kind_has_a_message() -> None:
 def test_only_its_own_fault_explains_a_loss_and_only_while_it_lasts() -> None:
     windows = [Window(KILL, 100.0, 100.2), Window(RESTART, 200.0, 206.0)]
 
-    def cause(kind: str, moment: float) -> str:
-        return losses.cause(kind, moment, windows)
+    def cause(kind: str, instant: float) -> str:
+        return losses.cause(kind, instant, windows)
 
     assert cause(losses.BROKEN, 100.1) == cause(losses.BROKEN, 100.2 + GRACE) == KILL
     assert cause(losses.AWAY, 200.0) == cause(losses.AWAY, 206.0 + GRACE) == RESTART

@@ -21,18 +21,18 @@ ANSWERS = manifests.ScaffoldAnswers(
 HCP = "redhatopenshift.azure.com/v1api20260630preview"
 
 
-def objects(**answers: Any) -> dict[str, Json]:
+def objects(**responses: Any) -> dict[str, Json]:
     """The manifests of a cluster, by kind."""
-    return {one["kind"]: one for one in manifests.manifests(ANSWERS._replace(**answers))}
+    return {one["kind"]: one for one in manifests.manifests(ANSWERS._replace(**responses))}
 
 
 def changed(owner: Json, kind: str, path: str, value: Any) -> Json:
     """The owner with another value in its embedded resource of a kind."""
-    made = copy.deepcopy(owner)
-    listed = made["spec"]["resources"]
+    created = copy.deepcopy(owner)
+    listed = created["spec"]["resources"]
     index = next(number for number, one in enumerate(listed) if one["kind"] == kind)
     listed[index] = embedded.with_value(listed[index], path, value)
-    return made
+    return created
 
 
 def reader(*more: Json) -> ManifestReader:

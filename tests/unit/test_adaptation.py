@@ -36,14 +36,14 @@ def cluster(
         ApiServerVersion(*version),
         frozenset(groups),
         {
-            (thing["apiVersion"], thing["kind"]): cluster_facts.ServedResource(
-                "things", thing["kind"] not in CLUSTER_WIDE
+            (obj["apiVersion"], obj["kind"]): cluster_facts.ServedResource(
+                "things", obj["kind"] not in CLUSTER_WIDE
             )
-            for thing in rendered
-            if thing["kind"] not in without and thing["apiVersion"] not in without
+            for obj in rendered
+            if obj["kind"] not in without and obj["apiVersion"] not in without
         },
-        tuple(thing for thing in objects if thing["kind"] in CLUSTER_WIDE),
-        tuple(thing for thing in objects if thing["kind"] == "MutatingWebhookConfiguration"),
+        tuple(obj for obj in objects if obj["kind"] in CLUSTER_WIDE),
+        tuple(obj for obj in objects if obj["kind"] == "MutatingWebhookConfiguration"),
         unseen,
     )
 
@@ -156,13 +156,13 @@ def test_match_conditions_are_left_out_before_1_28_and_selectors_stay() -> None:
     ]
 
 
-def test_in_strict_mode_a_lost_condition_is_told_with_its_danger() -> None:
+def test_in_strict_mode_a_lost_condition_is_reported_with_its_danger() -> None:
     (warning,) = adapted(cluster(version=(1, 27)), mode="strict").warnings
 
     assert warning.endswith("which in strict mode mutates what it is sent, mirror pods included")
 
 
-def test_what_could_not_be_looked_at_is_told() -> None:
+def test_what_could_not_be_looked_at_is_reported() -> None:
     assert adapted(cluster(unseen=("reading /x: forbidden",))).warnings == [
         "not looked at: reading /x: forbidden"
     ]
@@ -210,15 +210,15 @@ def test_nothing_that_is_not_ours_is_overwritten(kind: str, labels: Json | None)
     with pytest.raises(errors.InvalidInput) as caught:
         adapted(cluster(thing(kind, name, labels)))
 
-    said = "is 'Helm'" if labels else "is not set"
+    message = "is 'Helm'" if labels else "is not set"
     assert str(caught.value) == (
-        f"{kind} {name}: metadata.labels[app.kubernetes.io/managed-by]: {said}, want 'vestibule': it exists "
-        "and is not ours, and we overwrite nothing that is not ours; remove it, or choose another "
+        f"{kind} {name}: metadata.labels[app.kubernetes.io/managed-by]: {message}, want 'vestibule': it "
+        "exists and is not ours, and we overwrite nothing that is not ours; remove it, or choose another "
         "install.name"
     )
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     data: Json = {"install": {"certificate": "cert-manager"}}
     seen = cluster(thing("ClusterRole"), without=("cert-manager.io/v1", "Service"), **data)
 
@@ -235,7 +235,7 @@ def test_all_problems_are_told_at_once() -> None:
 # ── what is there already ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_namespace_of_somebody_else_is_a_warning() -> None:
+def test_a_namespace_of_another_user_is_a_warning() -> None:
     result = adapted(cluster(thing("Namespace", "vestibule-system", HELM)))
 
     assert result.objects == install.objects(schema.Settings())

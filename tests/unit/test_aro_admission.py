@@ -108,8 +108,8 @@ def test_what_azure_does_not_change_is_refused_at_once(
 
     found = validation.review("UPDATE", new, old, aro.reader())
 
-    wanted = [(f"spec.resources[0].{path}", "Forbidden")] if refused else []
-    assert [(one.path, one.type) for one in found.errors] == wanted
+    expected = [(f"spec.resources[0].{path}", "Forbidden")] if refused else []
+    assert [(one.path, one.type) for one in found.errors] == expected
 
 
 def test_a_pool_may_be_scaled_but_not_moved() -> None:
@@ -185,12 +185,12 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def replaced(owner: aro.Json, path: tuple[Any, ...], value: Any) -> aro.Json:
-    made = copy.deepcopy(owner)
-    inner: Any = made["spec"]["resources"]
+    created = copy.deepcopy(owner)
+    inner: Any = created["spec"]["resources"]
     for key in path[:-1]:
         inner = inner[key]
     inner[path[-1]] = value
-    return made
+    return created
 
 
 def reconcilable(kind: str, objects: dict[str, aro.Json]) -> aro.Json:

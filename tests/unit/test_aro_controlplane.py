@@ -15,9 +15,9 @@ Json = dict[str, Any]
 
 def told(message: str) -> Json:
     """The condition of a cluster about which Azure Service Operator says this."""
-    made = aro.objects(identity="", key_version="0123456789abcdef0123456789abcdef")
-    cluster, infrastructure, plane = (made[kind] for kind in ("Cluster", "AROCluster", "AROControlPlane"))
-    for one in made.values():
+    created = aro.objects(identity="", key_version="0123456789abcdef0123456789abcdef")
+    cluster, infrastructure, plane = (created[kind] for kind in ("Cluster", "AROCluster", "AROControlPlane"))
+    for one in created.values():
         one["metadata"] |= {"uid": one["kind"], "generation": 1}
     infrastructure["status"] = {"conditions": [{"type": names.RESOURCES_READY, "status": "True"}]}
     resources = embedded.resources(plane)
@@ -39,9 +39,9 @@ def told(message: str) -> Json:
     }
     found = controlplane.decide(plane, aro.reader(cluster, infrastructure, plane, live))
     assert found.status is not None
-    said = conditions.find(found.status["conditions"], names.HCP_READY)
-    assert said is not None
-    return dict(said)
+    output = conditions.find(found.status["conditions"], names.HCP_READY)
+    assert output is not None
+    return dict(output)
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def told(message: str) -> Json:
         ("the quota of the region is used up", False),
     ],
 )
-def test_a_cluster_that_came_before_its_roles_must_be_made_anew(message: str, advice: bool) -> None:
-    said = told(message)
+def test_a_cluster_that_came_before_its_roles_must_be_recreated(message: str, advice: bool) -> None:
+    output = told(message)
 
-    assert (said["status"], said["reason"]) == ("False", "Failed")
-    assert said["message"].startswith(f"[Error] {message}")
-    assert ("delete HcpOpenShiftCluster shop" in said["message"]) is advice
+    assert (output["status"], output["reason"]) == ("False", "Failed")
+    assert output["message"].startswith(f"[Error] {message}")
+    assert ("delete HcpOpenShiftCluster shop" in output["message"]) is advice

@@ -33,10 +33,10 @@ def owner(*entries: Any, **meta: Any) -> Json:
 
 
 def nested(levels: int) -> Json:
-    made: Json = {}
+    created: Json = {}
     for _ in range(levels):
-        made = {"a": [made]}
-    return made
+        created = {"a": [created]}
+    return created
 
 
 NO_OBJECTS: list[Any] = [5, 0, "", "x", False, [], [1], None]
@@ -78,11 +78,11 @@ BAD: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("entry", "path"), BAD)
 def test_what_may_not_be_embedded_is_never_used(entry: Any, path: str) -> None:
-    whole = owner(entry, GROUP)
+    full = owner(entry, GROUP)
 
-    assert path in {fault.path for fault in embedded.malformed(whole)}
-    assert embedded.resources(whole) == [GROUP]
-    (refused,) = embedded.refused(whole)
+    assert path in {fault.path for fault in embedded.malformed(full)}
+    assert embedded.resources(full) == [GROUP]
+    (refused,) = embedded.refused(full)
     assert path in str(refused)
 
 
@@ -94,10 +94,10 @@ def test_the_owners_namespace_may_be_named(namespace: str | None) -> None:
 
 
 def test_no_more_entries_than_a_definition_allows() -> None:
-    whole = owner(*[{**GROUP, "metadata": {"name": f"rg{number}"}} for number in range(300)])
+    full = owner(*[{**GROUP, "metadata": {"name": f"rg{number}"}} for number in range(300)])
 
-    assert len(embedded.resources(whole)) == embedded.MOST
-    assert "holds 300 entries" in str(embedded.refused(whole)[-1])
+    assert len(embedded.resources(full)) == embedded.MOST
+    assert "holds 300 entries" in str(embedded.refused(full)[-1])
 
 
 def test_kinds_that_are_added_count() -> None:
@@ -140,10 +140,10 @@ def acknowledged() -> Json:
 
 
 def there(whole: Json, name: str = "rg", **meta: Any) -> Json:
-    made = {"name": name, "namespace": "team", "uid": f"live-{name}", **meta}
+    created = {"name": name, "namespace": "team", "uid": f"live-{name}", **meta}
     if not meta:
-        made["ownerReferences"] = [ownership.owner_reference(whole)]
-    return {**GROUP, "metadata": made}
+        created["ownerReferences"] = [ownership.owner_reference(whole)]
+    return {**GROUP, "metadata": created}
 
 
 def test_of_the_metadata_only_name_labels_and_annotations_are_taken() -> None:
@@ -156,17 +156,17 @@ def test_of_the_metadata_only_name_labels_and_annotations_are_taken() -> None:
         "managedFields": [],
         "generateName": "x",
     }
-    whole = owner({**GROUP, "metadata": meta, "status": {}}, annotations=acknowledged())
-    (made,) = settled(whole).desired
+    full = owner({**GROUP, "metadata": meta, "status": {}}, annotations=acknowledged())
+    (created,) = settled(full).desired
 
-    assert made["metadata"] == {
+    assert created["metadata"] == {
         "name": "rg",
         "namespace": "team",
         "labels": {"a": "b"},
         "annotations": {"c": "d", names.CREATED_FOR: "u"},
-        "ownerReferences": [ownership.owner_reference(whole)],
+        "ownerReferences": [ownership.owner_reference(full)],
     }
-    assert "status" not in made
+    assert "status" not in created
     assert {fault.path for fault in embedded.surplus({**GROUP, "metadata": meta}, "p")} == {
         "p.metadata.ownerReferences",
         "p.metadata.finalizers",
@@ -179,42 +179,42 @@ def test_of_the_metadata_only_name_labels_and_annotations_are_taken() -> None:
 
 @pytest.mark.parametrize("field", ["status", "data", "stringData", "webhooks", "Spec", ""])
 def test_other_fields_of_an_entry_are_refused_when_written_and_never_applied(field: str) -> None:
-    whole = owner({**GROUP, field: {"a": "b"}}, annotations=acknowledged())
-    found = validation.review("CREATE", whole, None, ManifestReader([]))
-    (made,) = settled(whole).desired
+    full = owner({**GROUP, field: {"a": "b"}}, annotations=acknowledged())
+    found = validation.review("CREATE", full, None, ManifestReader([]))
+    (created,) = settled(full).desired
 
     assert [one.path for one in found.errors] == [f"spec.resources[0].{field}"]
     assert "want apiVersion, kind, metadata and spec" in found.errors[0].text
-    assert set(made) == {"apiVersion", "kind", "metadata", "spec"}
+    assert set(created) == {"apiVersion", "kind", "metadata", "spec"}
 
 
-def test_a_refused_entry_is_told_and_deletes_nothing() -> None:
+def test_a_refused_entry_is_reported_and_deletes_nothing() -> None:
     """The object of an entry that can be read no more is not taken for one that left the list."""
-    whole = owner(
+    full = owner(
         {**GROUP, "metadata": {"name": "old", "annotations": {"a": 1}}}, GROUP, annotations=acknowledged()
     )
-    found = settled(whole, there(whole, "old"), there(whole))
+    found = settled(full, there(full, "old"), there(full))
 
     assert [one["metadata"]["name"] for one in found.desired] == ["rg"]
     assert (found.deletions, found.leaving) == ((), ())
     (refused,) = [one for one in found.resources() if one.get("reason") == names.REFUSED]
     assert refused["resource"]["name"] == "old"
     assert "want texts only" in refused["message"]
-    assert [one.reason for one in found.events(whole)] == [names.REFUSED]
-    assert found.events({**whole, "status": {"resources": found.resources()}}) == ()
+    assert [one.reason for one in found.events(full)] == [names.REFUSED]
+    assert found.events({**full, "status": {"resources": found.resources()}}) == ()
 
 
 def test_kinds_outside_the_list_are_forgotten_and_never_listed() -> None:
     kinds = "ClusterRole.v1.rbac.authorization.k8s.io;ResourceGroup.v1api20200601.resources.azure.com"
-    whole = owner(GROUP, annotations={names.OWNED_KINDS: kinds})
-    found = settled(whole)
+    full = owner(GROUP, annotations={names.OWNED_KINDS: kinds})
+    found = settled(full)
 
     assert found.owned == acknowledged()[names.OWNED_KINDS]
 
 
 def test_an_annotation_that_cannot_be_read_is_written_anew_and_keeps_no_deletion() -> None:
-    whole = owner(GROUP, annotations={names.OWNED_KINDS: "nonsense"})
-    found = settled(whole, there(whole))
+    full = owner(GROUP, annotations={names.OWNED_KINDS: "nonsense"})
+    found = settled(full, there(full))
     assert (found.desired, found.deletions) == ((), ())
     assert "nonsense" in found.unread
     assert found.owned == acknowledged()[names.OWNED_KINDS]
@@ -241,16 +241,16 @@ APPLIED = {"manager": names.MANAGER, "operation": "Apply"}
     ],
 )
 def test_nothing_is_ours_for_what_anybody_can_write(meta: Json) -> None:
-    whole = owner(GROUP, annotations=acknowledged())
+    full = owner(GROUP, annotations=acknowledged())
     entry = {
         "resource": {"group": "resources.azure.com", "kind": "ResourceGroup", "name": "rg"},
         "ready": True,
     }
-    whole["status"] = {"resources": [entry]}
-    live = there(whole, **{"labels": {}, **meta})
+    full["status"] = {"resources": [entry]}
+    live = there(full, **{"labels": {}, **meta})
 
-    assert not ownership.ours(whole, live)
-    assert settled(whole, live).desired == ()
+    assert not ownership.ours(full, live)
+    assert settled(full, live).desired == ()
 
 
 @pytest.mark.parametrize("deleted", [False, True], ids=["while it lives", "while it is deleted"])
@@ -262,35 +262,35 @@ def test_a_status_proves_no_ownership_and_only_an_adoption_takes_an_object_over(
     annotations = {"annotations": {names.ADOPT: "true"}} if adopt else {}
     gone: Json = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleted else {}
     entry = {**GROUP, "metadata": {"name": "rg", **annotations}}
-    whole = owner(entry, annotations=acknowledged(), **gone)
+    full = owner(entry, annotations=acknowledged(), **gone)
     forged = {
         "resource": {"group": "resources.azure.com", "kind": "ResourceGroup", "name": "rg"},
         "ready": True,
     }
-    whole["status"] = {"resources": [forged]}
+    full["status"] = {"resources": [forged]}
     fields: Json = {"f:metadata": {"f:annotations": {f"f:{names.RECONCILE_POLICY}": {}}}}
     live = there(
-        whole,
+        full,
         annotations={names.RECONCILE_POLICY: names.SKIP},
         managedFields=[{**APPLIED, "fieldsV1": fields}],
     )
-    assert not ownership.ours(whole, live)
-    found = aso_resources.settle(whole, [] if deleted else [entry], ManifestReader([live]))
+    assert not ownership.ours(full, live)
+    found = aso_resources.settle(full, [] if deleted else [entry], ManifestReader([live]))
     assert (found.deletions, found.changes) == ((), ())
     assert [one["metadata"]["name"] for one in found.desired] == (["rg"] if adopt and not deleted else [])
 
 
 def test_an_object_that_left_the_list_is_not_deleted_for_what_the_status_says() -> None:
-    whole = owner(annotations=acknowledged())
+    full = owner(annotations=acknowledged())
     fields: Json = {"f:metadata": {"f:annotations": {f"f:{names.RECONCILE_POLICY}": {}}}}
     live = there(
-        whole,
+        full,
         annotations={names.RECONCILE_POLICY: names.SKIP},
         managedFields=[{**APPLIED, "fieldsV1": fields}],
     )
     resource = {"group": "resources.azure.com", "kind": "ResourceGroup", "name": "rg"}
-    whole["status"] = {"resources": [{"resource": resource, "ready": True}]}
-    found = settled(whole, live)
+    full["status"] = {"resources": [{"resource": resource, "ready": True}]}
+    found = settled(full, live)
 
     assert (found.deletions, found.leaving, found.changes) == ((), (), ())
 
@@ -298,7 +298,7 @@ def test_an_object_that_left_the_list_is_not_deleted_for_what_the_status_says() 
 # ── authors ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_rights_are_needed_for_what_is_new_or_changed() -> None:
+def test_permissions_are_needed_for_what_is_new_or_changed() -> None:
     other = {**GROUP, "metadata": {"name": "other"}}
     changed = {**GROUP, "spec": {"location": "westus"}}
     create = RequiredAccess("create", "resources.azure.com", "resourcegroups")
@@ -320,9 +320,9 @@ def test_who_adopts_needs_to_change_and_to_delete() -> None:
 
 def test_a_question_says_who_and_where() -> None:
     user = RequestUser("u", "1", ("g",), {"k": ["v"]})
-    asked = author_access.question(user, RequiredAccess("create", "g.azure.com", "as"), "team")
+    requested = author_access.question(user, RequiredAccess("create", "g.azure.com", "as"), "team")
 
-    assert asked["spec"] == {
+    assert requested["spec"] == {
         "user": "u",
         "uid": "1",
         "groups": ["g"],
@@ -336,7 +336,7 @@ def test_a_question_says_who_and_where() -> None:
     }
 
 
-def test_a_sound_cluster_needs_rights_on_what_it_is_made_of() -> None:
+def test_a_sound_cluster_needs_permissions_on_what_it_is_made_of() -> None:
     found = author_access.needed(aro.objects()["AROCluster"], None, aso.STANDARD)
 
     assert {one.plural for one in found} == {

@@ -22,7 +22,7 @@ OWNED: Json = {
 
 
 def live(owned: Json | None = None, **entry: Any) -> Json:
-    whole = {
+    full = {
         "manager": "us",
         "operation": "Apply",
         "apiVersion": "network.azure.com/v1",
@@ -30,7 +30,7 @@ def live(owned: Json | None = None, **entry: Any) -> Json:
         **entry,
     }
     other = {"manager": "aso", "operation": "Update", "fieldsV1": {"f:spec": {"f:theirs": {}}}}
-    return {**WANTED, "metadata": {"name": "v", "managedFields": [other, whole]}}
+    return {**WANTED, "metadata": {"name": "v", "managedFields": [other, full]}}
 
 
 CASES: dict[str, tuple[Json, str]] = {

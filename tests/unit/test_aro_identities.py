@@ -63,9 +63,9 @@ def test_a_name_that_would_lead_elsewhere_is_not_asked_for(path: str, value: str
     objects = aro.objects()
     plane = aro.changed(objects["AROControlPlane"], "HcpOpenShiftCluster", path, value)
     (hcp,) = embedded.every(embedded.resources(plane), names.HCP)
-    said = keys.wish(hcp)
-    assert said is not None
-    found = keys.find_version(plane, said, objects["AROCluster"], THEIRS, aro.reader(*objects.values()))
+    output = keys.wish(hcp)
+    assert output is not None
+    found = keys.find_version(plane, output, objects["AROCluster"], THEIRS, aro.reader(*objects.values()))
 
     assert found.error
     assert path in found.condition.message
@@ -78,9 +78,9 @@ def test_no_file_of_the_operator_stands_for_an_azure(value: Any) -> None:
     plane = objects["AROControlPlane"]
     plane["spec"]["azureEnvironment"] = value
     (hcp,) = embedded.every(embedded.resources(plane), names.HCP)
-    said = keys.wish(hcp)
-    assert said is not None
-    found = keys.find_version(plane, said, objects["AROCluster"], THEIRS, aro.reader(*objects.values()))
+    output = keys.wish(hcp)
+    assert output is not None
+    found = keys.find_version(plane, output, objects["AROCluster"], THEIRS, aro.reader(*objects.values()))
 
     assert found.error
     assert "spec.azureEnvironment" in found.condition.message

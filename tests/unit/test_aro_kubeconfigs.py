@@ -93,11 +93,11 @@ def test_one_that_lasts_is_looked_at_again_in_time(certificate: Json) -> None:
 @pytest.mark.parametrize(("part", "reason"), [(0.95, "Expiring"), (1.5, "Expired")])
 def test_for_one_that_ends_a_new_one_is_asked(certificate: Json, part: float, reason: str) -> None:
     found = kept(certificate, DAY * part)
-    (said,) = asking(found)
+    (message,) = asking(found)
 
     assert found.condition is not None
     assert (found.condition.status, found.condition.reason) == ("False", reason)
-    assert said == {
+    assert message == {
         names.KUBECONFIG_ASKED: "2026-11-17T00:00:00Z",
         names.RECONCILE_POLICY: "skip",
         names.PREVIOUS_POLICY: "",
@@ -106,9 +106,9 @@ def test_for_one_that_ends_a_new_one_is_asked(certificate: Json, part: float, re
 
 
 def test_it_is_asked_for_once(certificate: Json) -> None:
-    asked = {names.KUBECONFIG_ASKED: "2026-11-17T00:00:00Z"}
+    requested = {names.KUBECONFIG_ASKED: "2026-11-17T00:00:00Z"}
 
-    assert asking(kept(certificate, DAY * 0.95, **asked)) == []
+    assert asking(kept(certificate, DAY * 0.95, **requested)) == []
 
 
 def test_nothing_is_asked_for_while_the_policy_is_skip(certificate: Json) -> None:
@@ -116,9 +116,9 @@ def test_nothing_is_asked_for_while_the_policy_is_skip(certificate: Json) -> Non
 
 
 def test_a_policy_of_the_users_is_kept_in_mind(certificate: Json) -> None:
-    (said,) = asking(kept(certificate, DAY * 0.95, **{names.RECONCILE_POLICY: "detach-on-delete"}))
+    (message,) = asking(kept(certificate, DAY * 0.95, **{names.RECONCILE_POLICY: "detach-on-delete"}))
 
-    assert said[names.PREVIOUS_POLICY] == "detach-on-delete"
+    assert message[names.PREVIOUS_POLICY] == "detach-on-delete"
 
 
 @pytest.mark.parametrize("user", [{"token": "t"}, {}])

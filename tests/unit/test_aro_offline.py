@@ -27,8 +27,8 @@ def _run(*words: str, given: str = "") -> Result:
     return CliRunner().invoke(cli, ["aro", *words], input=given, catch_exceptions=True)
 
 
-def _family(**answers: Any) -> crossrefs.ClusterManifests:
-    return crossrefs.families(aro.objects(**answers).values())[0]
+def _family(**responses: Any) -> crossrefs.ClusterManifests:
+    return crossrefs.families(aro.objects(**responses).values())[0]
 
 
 def test_the_recipe_holds_thirteen_identities_and_29_assignments_in_an_order_that_works() -> None:
@@ -37,11 +37,11 @@ def test_the_recipe_holds_thirteen_identities_and_29_assignments_in_an_order_tha
 
     assert kinds.count("UserAssignedIdentity") == 13
     assert kinds.count("RoleAssignment") == 29
-    made: set[embedded.ResourceIdentity] = set()
+    created: set[embedded.ResourceIdentity] = set()
     for one in graph.ordered(resources):
         needed = {edge.needed for edge in graph.edges(resources) if edge.needing == embedded.identity(one)}
-        assert needed <= made
-        made.add(embedded.identity(one))
+        assert needed <= created
+        created.add(embedded.identity(one))
 
 
 def test_every_reference_of_the_recipe_names_something_in_it() -> None:
@@ -105,30 +105,32 @@ def test_the_removal_of_a_network_takes_its_subnets_and_breaks_the_cluster() -> 
 
 
 @pytest.mark.parametrize(
-    ("kind", "path", "value", "said"),
+    ("kind", "path", "value", "message"),
     [
         (names.NODE_POOL, "spec.owner.name", "other", "want 'shop', the HcpOpenShiftCluster"),
         (names.NODE_POOL, "spec.properties.version", {"id": "4.21.0"}, "newer than the cluster's"),
         (names.NODE_POOL, "spec.properties.version", {"id": "4.17.9"}, "more than two minor versions"),
     ],
 )
-def test_what_does_not_fit_between_objects_is_told(kind: str, path: str, value: Any, said: str) -> None:
+def test_what_does_not_fit_between_objects_is_reported(
+    kind: str, path: str, value: Any, message: str
+) -> None:
     every = aro.objects()
     every["AROMachinePool"] = aro.changed(every["AROMachinePool"], kind, path, value)
     one = crossrefs.families(every.values())[0]
 
-    assert any(said in found.text for found in crossrefs.mismatches(one, every.values()) if found.error)
+    assert any(message in found.text for found in crossrefs.mismatches(one, every.values()) if found.error)
 
 
-def test_a_vault_that_nobody_declares_is_told() -> None:
+def test_a_vault_that_nobody_declares_is_reported() -> None:
     every = aro.objects()
     path = "spec.properties.etcd.dataEncryption.customerManaged.kms.vaultName"
     every["AROControlPlane"] = aro.changed(every["AROControlPlane"], names.HCP, path, "other")
 
     found = list(crossrefs.mismatches(crossrefs.families(every.values())[0], every.values()))
 
-    (told,) = (one for one in found if "names vault 'other'" in one.text)
-    assert (told.path, told.error) == (f"spec.resources[0].{path}", True)
+    (reported,) = (one for one in found if "names vault 'other'" in one.text)
+    assert (reported.path, reported.error) == (f"spec.resources[0].{path}", True)
 
 
 def test_init_writes_what_validate_takes_and_never_overwrites(tmp_path: Path) -> None:
@@ -214,17 +216,17 @@ def test_graph_is_mermaid_a_sound_svg_or_json(tmp_path: Path) -> None:
 
     text = _run("graph", "-f", str(folder)).stdout
     picture = ET.fromstring(_run("graph", "-f", str(folder), "-o", "svg").stdout)  # noqa: S314 - ours
-    made = json.loads(_run("graph", "-f", str(folder), "-o", "json").stdout)
+    created = json.loads(_run("graph", "-f", str(folder), "-o", "json").stdout)
 
     assert text.startswith("flowchart LR\n")
     assert text.count("subgraph") == 3
     boxes = [one for one in picture.iter() if one.tag.endswith("rect")]
-    assert len(boxes) == 1 + sum(len(group["resources"]) for group in made["groups"])
+    assert len(boxes) == 1 + sum(len(group["resources"]) for group in created["groups"])
     assert {
         "needing": "VirtualNetwork/shop-vnet",
         "needed": "ResourceGroup/shop-rg",
         "path": "spec.owner",
-    } in (made["edges"])
+    } in (created["edges"])
 
 
 def test_plan_says_what_there_is_when_asked_to_remove_something_else(tmp_path: Path) -> None:
@@ -237,7 +239,7 @@ def test_plan_says_what_there_is_when_asked_to_remove_something_else(tmp_path: P
     assert "Vault/other" in str(found.exception)
 
 
-def test_files_without_a_cluster_are_told() -> None:
+def test_files_without_a_cluster_are_reported() -> None:
     given = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
     found = _run("validate", "-f", "-", given=given)

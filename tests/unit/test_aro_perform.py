@@ -65,13 +65,13 @@ class Recorder(AroApplier):
 @pytest.mark.parametrize("error", FAILED, ids=lambda one: type(one).__name__)
 def test_whatever_fails_for_one_object_the_others_are_written(error: Exception) -> None:
     performer = Recorder({"b": error})
-    made = ReconcileResult(
+    created = ReconcileResult(
         desired=(resource("a"), resource("b"), resource("c")),
         secrets=(resource("s"),),
         deletions=(resource("d"),),
     )
     with pytest.raises(ApplyFailures) as caught:
-        asyncio.run(performer.inside(made))
+        asyncio.run(performer.inside(created))
 
     assert performer.sent == ["apply a", "apply b", "apply c", "apply s", "delete d"]
     assert [(one.ref.name, one.text) for one in caught.value.failures] == [("b", str(error))]
@@ -97,12 +97,12 @@ def test_nothing_is_written_once_leadership_is_lost() -> None:
 def test_an_object_whose_policy_could_not_be_restored_is_not_deleted(error: Exception) -> None:
     """While it is skipped, Azure Service Operator would forget it and leave its resource in Azure."""
     performer = Recorder({"a": error})
-    made = ReconcileResult(
+    created = ReconcileResult(
         changes=tuple(ownership.change(resource(name), {"metadata": {}}) for name in ("a", "b")),
         deletions=(resource("a"), resource("b")),
     )
     with pytest.raises(errors.VestibuleError):
-        asyncio.run(performer.inside(made))
+        asyncio.run(performer.inside(created))
 
     assert performer.sent == ["change a", "change b", "delete b"]
 
@@ -110,12 +110,12 @@ def test_an_object_whose_policy_could_not_be_restored_is_not_deleted(error: Exce
 def test_writes_that_take_long_are_tried_last_and_leave_time_for_the_status() -> None:
     """Otherwise a few that hang would use up the time of each reconcile, before the others."""
     performer = Recorder({"a": errors.Unavailable("no answer in 10 s")}, seconds=41.0)
-    made = ReconcileResult(desired=(resource("a"), resource("b")))
+    created = ReconcileResult(desired=(resource("a"), resource("b")))
     with pytest.raises(ApplyFailures, match="b was not written"):
-        asyncio.run(performer.inside(made))
+        asyncio.run(performer.inside(created))
     assert performer.sent == ["apply a"]
     performer.sent.clear()
     with pytest.raises(ApplyFailures, match="no answer"):
-        asyncio.run(performer.inside(made))
+        asyncio.run(performer.inside(created))
 
     assert performer.sent == ["apply b", "apply a"]

@@ -20,9 +20,9 @@ OBJECT: Json = {
 
 
 def review(**request: Any) -> bytes:
-    asked = {"uid": "u", "operation": "CREATE", "object": OBJECT, **request}
+    requested = {"uid": "u", "operation": "CREATE", "object": OBJECT, **request}
     return json.dumps(
-        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": requested}
     ).encode()
 
 
@@ -77,7 +77,7 @@ def test_warnings_are_few_short_and_plain() -> None:
         (review(object={"kind": "AROCluster"}), 422),
     ],
 )
-def test_what_is_no_review_is_told(body: bytes, status: int) -> None:
+def test_what_is_no_review_is_reported(body: bytes, status: int) -> None:
     with pytest.raises(errors.MalformedReview) as caught:
         reviews.decode(body)
 
@@ -94,19 +94,19 @@ def test_what_is_no_review_is_told(body: bytes, status: int) -> None:
     ],
 )
 def test_what_controllers_write_is_no_change(before: Json, after: Json, same: bool) -> None:
-    asked = reviews.decode(
+    requested = reviews.decode(
         review(operation="UPDATE", object={**OBJECT, "spec": after}, oldObject={**OBJECT, "spec": before})
     )
 
-    assert reviews.unchanged(asked) is same
+    assert reviews.unchanged(requested) is same
 
 
-def test_the_registration_asks_about_all_three_kinds() -> None:
-    made = reviews.webhook_configuration("n", {"url": "https://a"})
-    (hook,) = made["webhooks"]
-    asked = {rule["resources"][0]: rule["operations"] for rule in hook["rules"]}
+def test_the_webhook_configuration_asks_about_all_three_kinds() -> None:
+    created = reviews.webhook_configuration("n", {"url": "https://a"})
+    (hook,) = created["webhooks"]
+    requested = {rule["resources"][0]: rule["operations"] for rule in hook["rules"]}
 
-    assert asked == {
+    assert requested == {
         "aroclusters": ["CREATE", "UPDATE", "DELETE"],
         "arocontrolplanes": ["CREATE", "UPDATE", "DELETE"],
         "aromachinepools": ["CREATE", "UPDATE", "DELETE"],

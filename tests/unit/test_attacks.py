@@ -59,11 +59,11 @@ def env(**values: str) -> list[Json]:
 def pod(
     variables: list[Json], volumes: list[Json], annotations: dict[str, str] | None = None, **more: Any
 ) -> Json:
-    made = copy.deepcopy(POD)
-    made["metadata"]["annotations"] = {**SKIP, **(annotations or {})}
-    made["spec"]["containers"][0] |= {"env": variables, "volumeMounts": MOUNT, **more}
-    made["spec"]["volumes"] = volumes
-    return made
+    created = copy.deepcopy(POD)
+    created["metadata"]["annotations"] = {**SKIP, **(annotations or {})}
+    created["spec"]["containers"][0] |= {"env": variables, "volumeMounts": MOUNT, **more}
+    created["spec"]["volumes"] = volumes
+    return created
 
 
 def windows(made: Json) -> Json:
@@ -327,15 +327,15 @@ EVIL_MAP = {"name": "evil", "configMap": {"name": "evil"}}
 
 def served(*clouds: str, **container: Any) -> Json:
     """A pod that the webhook gives the identities of some clouds, with more in its container."""
-    made = copy.deepcopy(POD)
-    made["metadata"]["annotations"] = {
+    created = copy.deepcopy(POD)
+    created["metadata"]["annotations"] = {
         key: value
         for key, value in OURS.items()
         if key.startswith(tuple(f"cwii.dev/{one}-" for one in clouds))
     }
-    made["spec"]["containers"][0] |= container
-    made["spec"]["volumes"] = [EVIL_MAP]
-    return made
+    created["spec"]["containers"][0] |= container
+    created["spec"]["volumes"] = [EVIL_MAP]
+    return created
 
 
 def message(answer: case.Answer) -> str:
@@ -423,13 +423,13 @@ def test_variables_that_name_allowed_identities_pass() -> None:
 
 
 def test_a_profile_that_we_wrote_may_be_chosen_and_no_other() -> None:
-    made = served("aws", env=env(AWS_PROFILE="ours"))
-    made["metadata"]["annotations"]["cwii.dev/aws-profile.ours"] = GOOD_ROLE
+    created = served("aws", env=env(AWS_PROFILE="ours"))
+    created["metadata"]["annotations"]["cwii.dev/aws-profile.ours"] = GOOD_ROLE
 
-    answer = ask(LIMITS, made)
+    answer = ask(LIMITS, created)
     assert answer.response["allowed"], message(answer)
-    made["spec"]["containers"][0]["env"] = env(AWS_PROFILE="other")
-    assert not ask(LIMITS, made).response["allowed"]
+    created["spec"]["containers"][0]["env"] = env(AWS_PROFILE="other")
+    assert not ask(LIMITS, created).response["allowed"]
 
 
 def files_of(pod_: Json, field: str, name: str) -> set[str]:
@@ -549,12 +549,12 @@ def test_a_skipped_container_cannot_borrow_a_file_of_ours() -> None:
 
 
 def test_containers_that_look_alike_but_for_one_are_all_judged() -> None:
-    made = served("aws")
-    made["spec"]["containers"] = [{"name": f"c{number}", "image": "x"} for number in range(50)]
-    assert ask(LIMITS, made).response["allowed"]
+    created = served("aws")
+    created["spec"]["containers"] = [{"name": f"c{number}", "image": "x"} for number in range(50)]
+    assert ask(LIMITS, created).response["allowed"]
 
     for number in (0, 17, 49):
-        attack = copy.deepcopy(made)
+        attack = copy.deepcopy(created)
         attack["spec"]["containers"][number]["env"] = env(AWS_ROLE_ARN=EVIL_ROLE)
 
         assert f"container c{number}, AWS_ROLE_ARN" in message(ask(LIMITS, attack))

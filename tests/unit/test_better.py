@@ -53,19 +53,17 @@ def cluster_objects(
     ]
 
 
-def ask(
-    thing: Json, *, settings: Json | None = None, objects: list[Json | None] | None = None
-) -> case.Answer:
-    wanted = schema.parse(settings or {}, "test")
-    return case.ask(thing, case.cluster_of(objects or cluster_objects()), wanted)
+def ask(obj: Json, *, settings: Json | None = None, objects: list[Json | None] | None = None) -> case.Answer:
+    expected = schema.parse(settings or {}, "test")
+    return case.ask(obj, case.cluster_of(objects or cluster_objects()), expected)
 
 
-def env(thing: Json, field: str, index: int) -> dict[str, str]:
-    return {item["name"]: item.get("value", "") for item in thing["spec"][field][index].get("env", [])}
+def env(obj: Json, field: str, index: int) -> dict[str, str]:
+    return {item["name"]: item.get("value", "") for item in obj["spec"][field][index].get("env", [])}
 
 
-def mounts(thing: Json, field: str, index: int) -> list[str]:
-    return [item["mountPath"] for item in thing["spec"][field][index].get("volumeMounts", [])]
+def mounts(obj: Json, field: str, index: int) -> list[str]:
+    return [item["mountPath"] for item in obj["spec"][field][index].get("volumeMounts", [])]
 
 
 def test_init_containers_and_native_sidecars_get_the_identity() -> None:
@@ -111,7 +109,7 @@ def test_containers_can_be_chosen(sentence: str) -> None:
     assert served == expected
 
 
-def test_a_list_that_names_no_container_is_told() -> None:
+def test_a_list_that_names_no_container_is_reported() -> None:
     answer = ask(pod({**AWS, "cwii.dev/skip-containers": "sidecar"}))
 
     assert answer.response["warnings"] == [
@@ -119,7 +117,7 @@ def test_a_list_that_names_no_container_is_told() -> None:
     ]
 
 
-def test_a_cloud_that_no_container_takes_adds_nothing_and_is_told() -> None:
+def test_a_cloud_that_no_container_takes_adds_nothing_and_is_reported() -> None:
     answer = ask(pod({**AWS, "cwii.dev/skip-containers": "app"}))
 
     assert answer.operations == []
@@ -128,7 +126,7 @@ def test_a_cloud_that_no_container_takes_adds_nothing_and_is_told() -> None:
     ]
 
 
-def test_a_taken_mount_path_leaves_the_container_out_and_is_told() -> None:
+def test_a_taken_mount_path_leaves_the_container_out_and_is_reported() -> None:
     taken = {"name": "mine", "mountPath": "/var/run/secrets/cwii.dev/aws/"}
     containers = [{"name": "app", "image": "a", "volumeMounts": [taken]}, {"name": "side", "image": "s"}]
 
@@ -163,7 +161,7 @@ def test_a_container_with_its_own_token_file_is_left_alone() -> None:
     assert "left to it" in answer.response["warnings"][0]
 
 
-def test_static_keys_that_win_in_sdks_are_told() -> None:
+def test_static_keys_that_win_in_sdks_are_reported() -> None:
     containers = [{"name": "app", "image": "a", "env": [{"name": "AWS_ACCESS_KEY_ID", "value": "x"}]}]
 
     answer = ask(pod(AWS, containers=containers))
@@ -181,12 +179,14 @@ def test_a_mirror_pod_passes_untouched() -> None:
 
 @pytest.mark.parametrize("namespace", ["kube-system", "kube-node-lease", "vestibule-system", "infra-7"])
 def test_excluded_namespaces_are_out_even_when_the_api_server_asks(namespace: str) -> None:
-    thing = pod(AWS, {"namespace": namespace})
-    wanted = schema.parse({"exclude": {"namespaces": ["kube-system", "kube-node-lease", "infra-*"]}}, "test")
+    obj = pod(AWS, {"namespace": namespace})
+    expected = schema.parse(
+        {"exclude": {"namespaces": ["kube-system", "kube-node-lease", "infra-*"]}}, "test"
+    )
     cluster = case.cluster_of(cluster_objects())
-    handler, recorder = case.handler_of(cluster, wanted)
+    handler, recorder = case.handler_of(cluster, expected)
 
-    case.post(handler, case.review(thing, namespace=namespace))
+    case.post(handler, case.review(obj, namespace=namespace))
 
     assert recorder.verdicts[-1].reason == "namespace-excluded"
 
@@ -232,7 +232,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("sentence", MALFORMED)
-def test_a_malformed_identity_is_told_with_object_key_value_and_want(sentence: str) -> None:
+def test_a_malformed_identity_is_reported_with_object_key_value_and_want(sentence: str) -> None:
     base, key, value, want = MALFORMED[sentence]
 
     answer = ask(pod({}), objects=cluster_objects(account={**base, key: value}))
@@ -256,7 +256,7 @@ def test_a_malformed_identity_is_refused_where_the_settings_say_so(sentence: str
     assert f"{key} is '{value}', want {want}" in answer.response["status"]["message"]
 
 
-def test_a_pool_provider_that_is_none_is_told() -> None:
+def test_a_pool_provider_that_is_none_is_reported() -> None:
     answer = ask(pod({**GCP, "cwii.dev/gcp-audience": "my-pool"}))
 
     assert (
@@ -306,26 +306,26 @@ def test_an_authority_is_checked_because_tokens_go_there(sentence: str) -> None:
     assert len(answer.response.get("warnings", [])) == warnings
 
 
-def test_an_authority_the_administrator_allows_is_not_told() -> None:
+def test_an_authority_the_administrator_allows_is_not_reported() -> None:
     settings = {"az": {"authorityHosts": ["login.corp.example"]}}
-    thing = pod({**AZ, "cwii.dev/az-authority-host": "https://login.corp.example/"})
+    obj = pod({**AZ, "cwii.dev/az-authority-host": "https://login.corp.example/"})
 
-    assert "warnings" not in ask(thing, settings=settings).response
+    assert "warnings" not in ask(obj, settings=settings).response
 
 
-def test_a_subject_longer_than_google_takes_is_told() -> None:
+def test_a_subject_longer_than_google_takes_is_reported() -> None:
     account = "a" * 110
-    thing = pod(GCP, serviceAccountName=account)
+    obj = pod(GCP, serviceAccountName=account)
 
-    answer = ask(thing)
+    answer = ask(obj)
 
     assert "Google Cloud takes 127" in answer.verdict.findings[0].text
 
 
 def test_such_a_subject_is_refused_where_the_identity_is_required() -> None:
-    thing = pod({**GCP, "cwii.dev/gcp-required": "true"}, serviceAccountName="a" * 110)
+    obj = pod({**GCP, "cwii.dev/gcp-required": "true"}, serviceAccountName="a" * 110)
 
-    assert not ask(thing).response["allowed"]
+    assert not ask(obj).response["allowed"]
 
 
 UNKNOWN = {
@@ -337,7 +337,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("sentence", UNKNOWN)
-def test_a_key_that_is_almost_one_of_ours_is_told_with_the_one_meant(sentence: str) -> None:
+def test_a_key_that_is_almost_one_of_ours_is_reported_with_the_one_meant(sentence: str) -> None:
     key, meant = UNKNOWN[sentence]
 
     answer = ask(pod({key: "x"}))
@@ -345,23 +345,23 @@ def test_a_key_that_is_almost_one_of_ours_is_told_with_the_one_meant(sentence: s
     assert answer.response["warnings"][0].endswith(f"did you mean {meant}?")
 
 
-def test_a_key_under_our_prefix_that_is_like_nothing_is_told() -> None:
+def test_a_key_under_our_prefix_that_is_like_nothing_is_reported() -> None:
     answer = ask(pod({"cwii.dev/quux": "x"}))
 
     assert answer.response["warnings"] == ["Pod team-a/web: cwii.dev/quux is 'x': no known key, ignored"]
 
 
-def test_a_label_with_our_key_is_told() -> None:
+def test_a_label_with_our_key_is_reported() -> None:
     answer = ask(pod({}, {"labels": {"cwii.dev/aws-inject": "true"}}))
 
     assert "make it an annotation" in answer.response["warnings"][0]
 
 
-def test_an_identity_without_the_switch_is_told_but_a_namespace_default_is_not() -> None:
-    told = ask(pod({}), objects=cluster_objects(account={"cwii.dev/aws-role-arn": ARN}))
+def test_an_identity_without_the_switch_is_reported_but_a_namespace_default_is_not() -> None:
+    reported = ask(pod({}), objects=cluster_objects(account={"cwii.dev/aws-role-arn": ARN}))
     silent = ask(pod({}), objects=cluster_objects(namespace={"cwii.dev/aws-role-arn": ARN}))
 
-    assert "cwii.dev/aws-inject is not set anywhere" in told.response["warnings"][0]
+    assert "cwii.dev/aws-inject is not set anywhere" in reported.response["warnings"][0]
     assert "warnings" not in silent.response
 
 
@@ -417,9 +417,9 @@ def test_a_cronjob_counts_below_its_job() -> None:
             "annotations": {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": "arn:aws:iam::1:role/no"},
         },
     }
-    thing = pod({}, {"ownerReferences": owned("Job", "j", "1", "batch/v1")})
+    obj = pod({}, {"ownerReferences": owned("Job", "j", "1", "batch/v1")})
 
-    answer = ask(thing, objects=cluster_objects(job, cron))
+    answer = ask(obj, objects=cluster_objects(job, cron))
 
     assert env(answer.pod, "containers", 0)["AWS_ROLE_ARN"] == ARN
     found = {value.key: value for value in answer.verdict.values}

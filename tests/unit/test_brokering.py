@@ -30,7 +30,7 @@ def test_a_request_that_names_nothing_was_served_by_who_made_the_cluster() -> No
     assert broker() == credentials_secret.BrokeredSecret()
 
 
-def test_half_an_identity_is_told_with_every_missing_field() -> None:
+def test_half_an_identity_is_reported_with_every_missing_field() -> None:
     failure = broker(azureClientID="c").failure
 
     assert failure.startswith("CredentialsProvisionFailure")

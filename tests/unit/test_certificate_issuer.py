@@ -171,11 +171,11 @@ def run(test: Callable[[Api, CertificateIssuer, Clock], Awaitable[None]], *paths
 
 def trusts(api: Api, path: str) -> bool:
     """Whether every webhook of a registration trusts what is kept."""
-    kept = certificate_authority.split(api.kept("ca.crt"))
-    return bool(kept) and all(bundle == kept for bundle in api.bundles(path))
+    stored = certificate_authority.split(api.kept("ca.crt"))
+    return bool(stored) and all(bundle == stored for bundle in api.bundles(path))
 
 
-def test_every_webhook_of_every_registration_trusts_our_ca() -> None:
+def test_every_webhook_of_every_webhook_configuration_trusts_our_ca() -> None:
     async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         del clock
         await until(
@@ -187,7 +187,7 @@ def test_every_webhook_of_every_registration_trusts_our_ca() -> None:
     run(test, IDENTITY, SANDBOX, VALIDATING)
 
 
-def test_a_registration_that_is_not_there_yet_keeps_nobody_from_serving() -> None:
+def test_a_webhook_configuration_that_is_not_there_yet_keeps_nobody_from_serving() -> None:
     async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         del clock
         await until(lambda: bool(api.kept("tls.crt")), "a certificate")
@@ -199,7 +199,7 @@ def test_a_registration_that_is_not_there_yet_keeps_nobody_from_serving() -> Non
     run(test, IDENTITY)
 
 
-def test_without_any_registration_there_is_a_certificate_all_the_same() -> None:
+def test_without_any_webhook_configuration_there_is_a_certificate_all_the_same() -> None:
     async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         del clock
         await until(lambda: bool(api.kept("tls.crt")), "a certificate")
@@ -208,7 +208,7 @@ def test_without_any_registration_there_is_a_certificate_all_the_same() -> None:
     run(test)
 
 
-def test_a_bundle_that_somebody_changed_is_put_right() -> None:
+def test_a_bundle_that_somebody_changed_is_repaired() -> None:
     async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         del issuer, clock
         await until(lambda: trusts(api, SANDBOX), "trust")
@@ -247,14 +247,14 @@ async def _rotated(
     await until(lambda: issuer.unkept == "", "all is well")
 
 
-def test_a_ca_signs_only_when_the_last_registration_trusts_it() -> None:
+def test_a_ca_signs_only_when_the_last_webhook_configuration_trusts_it() -> None:
     async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         await _rotated(api, issuer, clock, "PATCH", VALIDATING, 403)
 
     run(test, IDENTITY, SANDBOX, VALIDATING)
 
 
-def test_a_registration_that_cannot_be_read_holds_a_new_ca_up_and_nothing_else() -> None:
+def test_a_webhook_configuration_that_cannot_be_read_holds_a_new_ca_up_and_nothing_else() -> None:
     async def test(api: Api, issuer: CertificateIssuer, clock: Clock) -> None:
         await _rotated(api, issuer, clock, "GET", SANDBOX, 403)
 
@@ -299,11 +299,11 @@ def test_the_secret_of_earlier_versions_is_taken_over() -> None:
         del issuer, clock
         await until(lambda: trusts(api, IDENTITY), "trust")
         serving = api.objects[SECRET]["data"]
-        whole = {**api.objects[SIGNING]["data"], **serving}
+        full = {**api.objects[SIGNING]["data"], **serving}
         del api.objects[SIGNING]
-        api.put(SECRET, {**api.objects[SECRET], "data": whole})
+        api.put(SECRET, {**api.objects[SECRET], "data": full})
         await until(lambda: SIGNING in api.objects, "a Secret for the CA's key")
         await until(lambda: api.objects[SECRET]["data"] == serving, "no key of the CA where replicas look")
-        assert {**api.objects[SIGNING]["data"], **serving} == whole
+        assert {**api.objects[SIGNING]["data"], **serving} == full
 
     run(test, IDENTITY)

@@ -39,16 +39,16 @@ def pod(annotations: Json | None = None, labels: Json | None = None, **spec: Any
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": body}
 
 
-def ask(thing: Json, annotations: Json, data: Json) -> case.Answer:
+def ask(obj: Json, annotations: Json, data: Json) -> case.Answer:
     """The answer, after it was found to be the same offline and to be complete."""
     objects = [account(annotations)]
     cluster, settings = case.cluster_of([*objects]), schema.parse(data, "test")
-    answer = case.ask(thing, cluster, settings)
+    answer = case.ask(obj, cluster, settings)
     if answer.response["allowed"]:
         again = case.ask(copy.deepcopy(answer.pod), cluster, settings)
         assert again.operations == []
         assert again.response.get("warnings") == answer.response.get("warnings")
-        assert offline.compare(thing, objects, settings, answer) == []
+        assert offline.compare(obj, objects, settings, answer) == []
     return answer
 
 
@@ -64,8 +64,8 @@ def variables(answer: case.Answer, name: str) -> set[str]:
 @pytest.mark.parametrize("version", ["v1.28.0", "v1.34.0"])
 def test_containers_that_one_cloud_brings_get_nothing_of_another(mode: str, version: str) -> None:
     data = {**TOGETHER, "mode": mode, "azwi": {"tenantId": TENANT, "kubernetesVersion": version}}
-    thing = pod(PROXY, USE, initContainers=[{"name": "setup", "image": "s"}])
-    answer = ask(thing, {**ALL, **GCLOUD}, data)
+    obj = pod(PROXY, USE, initContainers=[{"name": "setup", "image": "s"}])
+    answer = ask(obj, {**ALL, **GCLOUD}, data)
 
     assert answer.response.get("warnings", []) == []
     assert {"AWS", "AZURE", "GOOGLE"} <= variables(answer, "app")
@@ -76,7 +76,7 @@ def test_containers_that_one_cloud_brings_get_nothing_of_another(mode: str, vers
 
 
 @pytest.mark.parametrize("mode", ["better", "strict"])
-def test_beside_other_vocabularies_azure_serves_labelled_pods_only(mode: str) -> None:
+def test_beside_other_dialects_azure_serves_labelled_pods_only(mode: str) -> None:
     """The original is registered for them alone; a process that serves others, too, is registered for all."""
     answer = ask(pod(), ALL, {**TOGETHER, "mode": mode})
 
@@ -91,7 +91,7 @@ def test_windows_is_no_reason_for_strict_to_do_nothing() -> None:
 
 
 @pytest.mark.parametrize("vocabularies", [("cwii", "eks"), ("eks", "cwii")])
-def test_two_vocabularies_that_ask_for_one_cloud_the_first_is_served_and_told(
+def test_two_dialects_that_ask_for_one_cloud_the_first_is_served_and_reported(
     vocabularies: tuple[str, ...],
 ) -> None:
     ours = {"cwii.dev/aws-inject": "true", "cwii.dev/aws-role-arn": f"{ROLE}-ours"}
@@ -110,9 +110,9 @@ def test_two_vocabularies_that_ask_for_one_cloud_the_first_is_served_and_told(
 ASSOCIATED = {"identities": [{"namespace": "team-a", "serviceAccount": "app"}]}
 
 
-def life(thing: Json, mode: str) -> int:
+def life(obj: Json, mode: str) -> int:
     data = {"mode": mode, "vocabularies": ["eks"], "eks": {"containerCredentials": ASSOCIATED}}
-    answer = ask(thing, {}, data)
+    answer = ask(obj, {}, data)
     volume = next(one for one in answer.pod["spec"]["volumes"] if one["name"] == "eks-pod-identity-token")
     seconds: int = volume["projected"]["sources"][0]["serviceAccountToken"]["expirationSeconds"]
     return seconds

@@ -54,7 +54,7 @@ ODD: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("sentence", ODD)
-def test_what_go_would_stumble_over_is_told_by_name(sentence: str) -> None:
+def test_what_go_would_stumble_over_is_reported_by_name(sentence: str) -> None:
     arguments, expected = ODD[sentence]
     with pytest.raises(errors.InvalidSettings) as raised:
         goflags.parse(FLAGS, arguments)
@@ -62,7 +62,7 @@ def test_what_go_would_stumble_over_is_told_by_name(sentence: str) -> None:
     assert str(raised.value) == expected
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(errors.InvalidSettings) as raised:
         goflags.parse(FLAGS, ["--nome", "--on=x", "--name"])
 
@@ -76,11 +76,11 @@ def meaning(program: str, arguments: Sequence[str], **environ: str) -> goflags.F
 
 
 def settings(program: str, arguments: Sequence[str], **environ: str) -> schema.Settings:
-    said = meaning(program, arguments, **environ)
-    return settingsfile.load(None, said.over, said.under)
+    message = meaning(program, arguments, **environ)
+    return settingsfile.load(None, message.over, message.under)
 
 
-def test_nothing_given_is_what_the_originals_have() -> None:
+def test_nothing_given_is_what_upstreams_have() -> None:
     azwi, eks, wif = (settings(program, []) for program in MODULES)
 
     assert [one.vocabularies for one in (azwi, eks, wif)] == [("azwi",), ("eks",), ("wif",)]
@@ -122,11 +122,11 @@ def test_the_sidecar_of_hosted_control_planes() -> None:
         "--tls-min-version=VersionTLS12",
         "--disable-cert-rotation",
     ]
-    said = meaning("azwi", arguments, AZURE_TENANT_ID="t", AZURE_ENVIRONMENT="AzurePublicCloud")
+    message = meaning("azwi", arguments, AZURE_TENANT_ID="t", AZURE_ENVIRONMENT="AzurePublicCloud")
     found = settings("azwi", arguments, AZURE_TENANT_ID="t", AZURE_ENVIRONMENT="AzurePublicCloud")
 
-    assert said.kubeconfig == "/var/run/app/kubeconfig/kubeconfig"
-    assert said.notes == ()
+    assert message.kubeconfig == "/var/run/app/kubeconfig/kubeconfig"
+    assert message.notes == ()
     assert (found.azwi.tenant_id, found.azwi.cloud) == ("t", "AzurePublicCloud")
     assert found.azwi.proxy_log_level == "info"
     assert found.serving.tls_cert == "/var/run/app/certs/tls.crt"
@@ -251,7 +251,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("sentence", WRONG)
-def test_a_value_that_cannot_be_used_is_told_by_its_flag(sentence: str) -> None:
+def test_a_value_that_cannot_be_used_is_reported_by_its_flag(sentence: str) -> None:
     program, argument, expected = WRONG[sentence]
     with pytest.raises(errors.InvalidSettings) as raised:
         meaning(program, [argument])
@@ -302,8 +302,8 @@ def test_the_file_beats_what_nobody_said_and_flags_beat_the_file(tmp_path: Path)
         'vocabularies = ["azwi", "eks"]\n[serving]\naddr = "127.0.0.1:9443"\nlogLevel = "error"\n'
         '[azwi]\ntenantId = "file"\nlayout = "1.6.1"\n'
     )
-    said = meaning("azwi", ["--log-level=debug"], AZURE_ENVIRONMENT="AzureChinaCloud")
-    found = settingsfile.load(file, said.over, said.under)
+    message = meaning("azwi", ["--log-level=debug"], AZURE_ENVIRONMENT="AzureChinaCloud")
+    found = settingsfile.load(file, message.over, message.under)
 
     assert found.vocabularies == ("azwi", "eks")
     assert (found.serving.addr, found.serving.health_addr) == ("127.0.0.1:9443", "[::]:9440")
@@ -313,7 +313,7 @@ def test_the_file_beats_what_nobody_said_and_flags_beat_the_file(tmp_path: Path)
 
 
 def test_origins_lead_from_every_setting_to_its_flag() -> None:
-    said = meaning("azwi", ["--audience=a", "--tls-min-version=1.2"], AZURE_TENANT_ID="t")
+    message = meaning("azwi", ["--audience=a", "--tls-min-version=1.2"], AZURE_TENANT_ID="t")
 
     def paths(data: Mapping[str, Any], above: str = "") -> list[str]:
         return [
@@ -322,6 +322,6 @@ def test_origins_lead_from_every_setting_to_its_flag() -> None:
             for path in (paths(value, f"{above}{key}.") if isinstance(value, dict) else [above + key])
         ]
 
-    assert sorted(paths(said.over)) == sorted(said.origins)
-    assert said.origins["azwi.tenantId"] == "AZURE_TENANT_ID"
-    assert said.origins["serving.tlsMinVersion"] == "--tls-min-version"
+    assert sorted(paths(message.over)) == sorted(message.origins)
+    assert message.origins["azwi.tenantId"] == "AZURE_TENANT_ID"
+    assert message.origins["serving.tlsMinVersion"] == "--tls-min-version"

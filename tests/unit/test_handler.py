@@ -138,7 +138,7 @@ def test_a_config_map_is_written_before_the_answer_and_not_on_a_dry_run() -> Non
     assert cluster.applied == []
 
     case.post(handler, case.review(pod))
-    assert [thing["metadata"]["namespace"] for thing in cluster.applied] == ["team-a"]
+    assert [obj["metadata"]["namespace"] for obj in cluster.applied] == ["team-a"]
 
 
 @pytest.mark.parametrize(

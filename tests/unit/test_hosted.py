@@ -38,14 +38,14 @@ CONTAINER, VOLUMES = sidecar.ours(sidecar.SidecarSpec(image="i:1")), sidecar.our
 DAY = datetime.timedelta(days=1)
 
 
-def thing(flavour: str, kind: int = 0, version: str = "v1beta2", **more: Any) -> Json:
-    group, name = platform_table.ALL[flavour].KINDS[kind]
+def thing(platform: str, kind: int = 0, version: str = "v1beta2", **more: Any) -> Json:
+    group, name = platform_table.ALL[platform].KINDS[kind]
     meta = {"name": "c1", "namespace": "ns1"}
     return {"apiVersion": f"{group}/{version}", "kind": name, "metadata": meta, "spec": {}, **more}
 
 
-def target(flavour: str, **more: Any) -> ControlPlane:
-    return platform_table.ALL[flavour].target(thing(flavour, **more), [], NOW)
+def target(platform: str, **more: Any) -> ControlPlane:
+    return platform_table.ALL[platform].target(thing(platform, **more), [], NOW)
 
 
 # ── choices ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -81,12 +81,12 @@ CHOICES: dict[str, tuple[str, attach_modes.Asked, AttachObservation, str]] = {
 
 @pytest.mark.parametrize("sentence", CHOICES)
 def test_choice(sentence: str) -> None:
-    flavour, asked, seen, mode = CHOICES[sentence]
+    platform, requested, seen, mode = CHOICES[sentence]
 
-    assert attach_modes.choose(asked, target(flavour), seen).mode == mode
+    assert attach_modes.choose(requested, target(platform), seen).mode == mode
 
 
-def test_a_built_in_webhook_without_its_registration_is_not_available() -> None:
+def test_a_built_in_webhook_without_its_webhook_configuration_is_not_available() -> None:
     choice = attach_modes.choose(
         "auto", target("hypershift"), AttachObservation([hypershift_webhooks.AZURE.name])
     )
@@ -95,7 +95,7 @@ def test_a_built_in_webhook_without_its_registration_is_not_available() -> None:
     assert choice.conditions[0]["reason"] == "RegistrationMissing"
 
 
-def test_what_a_downgrade_left_behind_is_told_and_does_not_count_as_built_in() -> None:
+def test_what_a_downgrade_left_behind_is_reported_and_does_not_count_as_built_in() -> None:
     seen = AttachObservation(["kube-apiserver"], [hypershift_webhooks.AZURE.configuration])
     choice = attach_modes.choose("auto", target("hypershift"), seen)
 
@@ -106,8 +106,8 @@ def test_what_a_downgrade_left_behind_is_told_and_does_not_count_as_built_in() -
 # ── entries in other people's objects ───────────────────────────────────────────────────────────────────────
 
 
-def attached(owner: Json, flavour: str) -> ForeignEdit:
-    edit = platform_table.ALL[flavour].attached(owner, CONTAINER, VOLUMES)
+def attached(owner: Json, platform: str) -> ForeignEdit:
+    edit = platform_table.ALL[platform].attached(owner, CONTAINER, VOLUMES)
     assert edit is not None
     return edit
 
@@ -121,41 +121,41 @@ OWNERS = {
 }
 
 
-@pytest.mark.parametrize("flavour", OWNERS)
-def test_entries_are_made_once_and_others_stay(flavour: str) -> None:
-    owner = OWNERS[flavour]
+@pytest.mark.parametrize("platform", OWNERS)
+def test_entries_are_made_once_and_others_stay(platform: str) -> None:
+    owner = OWNERS[platform]
     before = copy.deepcopy(owner)
-    first = attached(owner, flavour)
-    second = attached(first.thing, flavour)
+    first = attached(owner, platform)
+    second = attached(first.thing, platform)
 
     assert owner == before
     assert (first.changed, second.changed) == (True, False)
     assert second.thing == first.thing
-    if flavour == "k0smotron":
+    if platform == "k0smotron":
         assert first.thing["spec"]["patches"][0] == owner["spec"]["patches"][0]
-    if flavour == "clusterapi":
+    if platform == "clusterapi":
         assert first.thing["spec"]["kubeadmConfigSpec"]["files"][0] == {"path": "/theirs", "content": "x"}
 
 
-@pytest.mark.parametrize("flavour", OWNERS)
-def test_what_is_attached_can_be_taken_away_without_a_trace(flavour: str) -> None:
-    there = attached(OWNERS[flavour], flavour).thing
-    gone = platform_table.ALL[flavour].detached(there, hypershift_webhooks.OURS)
+@pytest.mark.parametrize("platform", OWNERS)
+def test_what_is_attached_can_be_taken_away_without_a_trace(platform: str) -> None:
+    existing = attached(OWNERS[platform], platform).thing
+    gone = platform_table.ALL[platform].detached(existing, hypershift_webhooks.OURS)
 
     assert gone is not None
     assert gone.changed
     assert hypershift_webhooks.OURS not in json.dumps(gone.thing)
-    again = platform_table.ALL[flavour].detached(gone.thing, hypershift_webhooks.OURS)
+    again = platform_table.ALL[platform].detached(gone.thing, hypershift_webhooks.OURS)
     assert again is not None
     assert not again.changed
-    if flavour != "kamaji":  # an empty section of theirs may stay
-        assert gone.thing == OWNERS[flavour]
+    if platform != "kamaji":  # an empty section of theirs may stay
+        assert gone.thing == OWNERS[platform]
 
 
-@pytest.mark.parametrize("flavour", OWNERS)
-def test_a_new_image_changes_our_entry_in_its_place(flavour: str) -> None:
-    first = attached(OWNERS[flavour], flavour)
-    newer = platform_table.ALL[flavour].attached(first.thing, {**CONTAINER, "image": "i:2"}, VOLUMES)
+@pytest.mark.parametrize("platform", OWNERS)
+def test_a_new_image_changes_our_entry_in_its_place(platform: str) -> None:
+    first = attached(OWNERS[platform], platform)
+    newer = platform_table.ALL[platform].attached(first.thing, {**CONTAINER, "image": "i:2"}, VOLUMES)
 
     assert newer is not None
     assert newer.changed
@@ -175,47 +175,47 @@ def test_flags_of_our_container_are_flags_of_the_program() -> None:
         (hypershift_webhooks.AZURE, azwi_flags.FLAGS),
         (hypershift_webhooks.AWS, eks_flags.FLAGS),
     ):
-        made = sidecar.ours(sidecar.SidecarSpec(webhook=webhook, region="eu-central-1"))
-        args = [one for one in made["args"][3:] if not one.startswith("--addr=")]
+        created = sidecar.ours(sidecar.SidecarSpec(webhook=webhook, region="eu-central-1"))
+        args = [one for one in created["args"][3:] if not one.startswith("--addr=")]
 
         assert goflags.parse(flags, args)
-        assert made["args"][:3] == ["webhook", "--as", webhook.program]
+        assert created["args"][:3] == ["webhook", "--as", webhook.program]
 
 
 def test_a_sidecar_never_takes_its_api_server_out_of_service() -> None:
-    beside, own = (sidecar.ours(sidecar.SidecarSpec(local=local)) for local in (True, False))
+    adjacent, own = (sidecar.ours(sidecar.SidecarSpec(local=local)) for local in (True, False))
 
-    assert ("readinessProbe" in beside, "readinessProbe" in own) == (False, True)
-    assert "--addr=127.0.0.1:9443" in beside["args"]
+    assert ("readinessProbe" in adjacent, "readinessProbe" in own) == (False, True)
+    assert "--addr=127.0.0.1:9443" in adjacent["args"]
 
 
 # ── plans ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_plan_for_the_guest_itself_is_the_ordinary_installation() -> None:
-    made = desired.plan(
+def test_a_plan_for_the_hosted_cluster_itself_is_the_ordinary_installation() -> None:
+    created = desired.plan(
         desired.HostedRequest(tenant_id="t"), target("clusterapi"), AttachObservation(), [], NOW
     )
-    maps = {one["metadata"]["name"]: one["data"] for one in made.guest if one["kind"] == "ConfigMap"}
+    maps = {one["metadata"]["name"]: one["data"] for one in created.guest if one["kind"] == "ConfigMap"}
     settings = maps["vestibule-settings"]["settings.json"]
     # what is missing is restored by the operator, which made it
     assert maps["vestibule-certificates"] == {"registrations.json": "[]\n"}
 
-    assert made.management == []
+    assert created.management == []
     assert json.loads(settings)["vocabularies"] == ["azwi"]
     assert json.loads(settings)["azwi"]["tenantId"] == "t"
 
 
-def test_the_registration_is_the_last_object_and_leaves_our_own_namespace_out() -> None:
-    made = desired.plan(
+def test_the_webhook_configuration_is_the_last_object_and_leaves_our_own_namespace_out() -> None:
+    created = desired.plan(
         desired.HostedRequest(attach="deployment"), target("kamaji"), AttachObservation(), [], NOW
     )
-    registration = made.guest[-1]
+    configuration = created.guest[-1]
 
-    assert registration["kind"] == "MutatingWebhookConfiguration"
-    (rule,) = registration["webhooks"][0]["namespaceSelector"]["matchExpressions"]
+    assert configuration["kind"] == "MutatingWebhookConfiguration"
+    (rule,) = configuration["webhooks"][0]["namespaceSelector"]["matchExpressions"]
     assert "vestibule-system" in rule["values"]
-    assert registration["webhooks"][0]["failurePolicy"] == "Ignore"
+    assert configuration["webhooks"][0]["failurePolicy"] == "Ignore"
 
 
 def test_secrets_of_another_namespace_are_not_taken_for_the_control_planes() -> None:
@@ -223,9 +223,9 @@ def test_secrets_of_another_namespace_are_not_taken_for_the_control_planes() -> 
     near = platform_table.ALL["hypershift"].target(
         {**HOSTED, "spec": {"platform": {"type": "None"}}}, [], NOW
     )
-    made = desired.plan(desired.HostedRequest(), near, AttachObservation(["kube-apiserver"]), far, NOW)
+    created = desired.plan(desired.HostedRequest(), near, AttachObservation(["kube-apiserver"]), far, NOW)
 
-    assert "was not given" in " ".join(made.notes)
+    assert "was not given" in " ".join(created.notes)
 
 
 # ── certificates ────────────────────────────────────────────────────────────────────────────────────────────
@@ -235,10 +235,12 @@ def test_what_others_wrote_on_a_kept_secret_stays() -> None:
     first = hypershift_objects.all_objects(given(HOSTED), NOW).secrets[0]
     touched = copy.deepcopy(first)
     touched["metadata"] |= {"resourceVersion": "7", "labels": {"theirs": "x"}}
-    made = certificates.serving(hypershift_webhooks.AZURE, HOSTED, secrets()["root-ca"], touched, NOW + DAY)
+    created = certificates.serving(
+        hypershift_webhooks.AZURE, HOSTED, secrets()["root-ca"], touched, NOW + DAY
+    )
 
-    assert made.reasons == ()
-    assert made.secret == touched
+    assert created.reasons == ()
+    assert created.secret == touched
 
 
 def test_an_authority_that_is_none_is_one_clear_error() -> None:
@@ -250,18 +252,18 @@ def test_an_authority_that_is_none_is_one_clear_error() -> None:
 
 def test_a_leaf_is_signed_by_the_authority_that_is_there_now() -> None:
     ca = secrets()["root-ca"]
-    made = certificates.serving(hypershift_webhooks.AZURE, HOSTED, ca, None, NOW)
+    created = certificates.serving(hypershift_webhooks.AZURE, HOSTED, ca, None, NOW)
 
-    assert certificate_authority.signed_by(text(made.secret, "tls.crt"), text(ca, "ca.crt"))
+    assert certificate_authority.signed_by(text(created.secret, "tls.crt"), text(ca, "ca.crt"))
 
 
 def test_annotations_say_how_long_leaves_live() -> None:
-    said = {
+    message = {
         "hypershift.openshift.io/certificate-validity": "2400h",
         "hypershift.openshift.io/certificate-renewal": "0.30",
     }
 
-    assert certificates.lives(said) == certificates.HypershiftLifetimes(100 * DAY, 30 * DAY)
+    assert certificates.lives(message) == certificates.HypershiftLifetimes(100 * DAY, 30 * DAY)
     assert (
         certificates.lives({"hypershift.openshift.io/certificate-validity": "x"})
         == certificates.HypershiftLifetimes()
@@ -271,23 +273,23 @@ def test_annotations_say_how_long_leaves_live() -> None:
 # ── rules ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_binding_to_another_role_is_made_anew() -> None:
-    wanted = hosted_objects.binding(hosted_objects.hypershift(hypershift_webhooks.AZURE, "CA"))
-    live = {**wanted, "roleRef": {**wanted["roleRef"], "name": "cluster-admin"}}
+def test_a_binding_to_another_role_is_recreated() -> None:
+    expected = hosted_objects.binding(hosted_objects.hypershift(hypershift_webhooks.AZURE, "CA"))
+    live = {**expected, "roleRef": {**expected["roleRef"], "name": "cluster-admin"}}
 
-    assert hosted_objects.change(live, wanted).action == "recreate"
-    assert hosted_objects.change(wanted, wanted).action == "none"
+    assert hosted_objects.change(live, expected).action == "recreate"
+    assert hosted_objects.change(expected, expected).action == "none"
 
 
-def test_conditions_that_the_guest_added_stay() -> None:
-    wanted = hosted_objects.configuration(hosted_objects.hypershift(hypershift_webhooks.AZURE, "CA"))
-    live = copy.deepcopy(wanted)
+def test_conditions_that_the_hosted_cluster_added_stay() -> None:
+    expected = hosted_objects.configuration(hosted_objects.hypershift(hypershift_webhooks.AZURE, "CA"))
+    live = copy.deepcopy(expected)
     live["webhooks"][0]["matchConditions"] = [{"name": "theirs", "expression": "true"}]
     live["webhooks"][0]["failurePolicy"] = "Fail"
-    made = hosted_objects.change(live, wanted)
+    created = hosted_objects.change(live, expected)
 
-    assert made.action == "update"
-    assert made.thing["webhooks"][0]["matchConditions"] == live["webhooks"][0]["matchConditions"]
+    assert created.action == "update"
+    assert created.thing["webhooks"][0]["matchConditions"] == live["webhooks"][0]["matchConditions"]
 
 
 def test_the_first_bundle_needs_no_overlap_and_nothing_is_dropped_unseen() -> None:
@@ -302,7 +304,7 @@ def test_the_first_bundle_needs_no_overlap_and_nothing_is_dropped_unseen() -> No
     assert ca_rollover.following(nobody).step == "confirm"
 
 
-def test_a_guest_that_is_silent_for_a_while_is_waited_for() -> None:
+def test_a_hosted_cluster_that_is_silent_for_a_while_is_waited_for() -> None:
     silent = teardown.TeardownObservation(reachable=False, silent_since=NOW - teardown.LIMIT / 2)
     plan_now = teardown.plan(silent, NOW)
 

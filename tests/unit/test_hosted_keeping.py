@@ -38,8 +38,8 @@ HOUR = datetime.timedelta(hours=1)
 def served(before: ServingSecrets | None, lost_ca: bool = False, **seen: Any) -> ServingSecrets:
     """The next state; ``seen`` is what stands in the guest."""
     ca = None if before is None or lost_ca else before.ca
-    kept = before.serving if before else None
-    return serving_certificate.served(TARGET, NAMES, ca, kept, NOW, TrustState(**seen))
+    stored = before.serving if before else None
+    return serving_certificate.served(TARGET, NAMES, ca, stored, NOW, TrustState(**seen))
 
 
 def leaf(found: ServingSecrets) -> str:
@@ -106,7 +106,7 @@ def test_where_nobody_can_look_the_old_authority_stays_until_its_leaves_have_end
     )
 
 
-def test_what_cannot_be_read_in_the_guests_bundle_does_not_count() -> None:
+def test_what_cannot_be_read_in_the_hosted_clusters_bundle_does_not_count() -> None:
     first = served(None)
 
     assert served(first, published=["nonsense"], endpoints={}).bundle == ca_of(first)
@@ -131,7 +131,7 @@ ACCOUNT = {"metadata": {"uid": "u1"}}
 
 
 @pytest.mark.parametrize(
-    ("kept", "hours", "good"),
+    ("stored", "hours", "good"),
     [
         (token("u1"), 1, True),
         (token("u1"), 47, True),
@@ -144,11 +144,11 @@ ACCOUNT = {"metadata": {"uid": "u1"}}
     ],
 )
 def test_a_token_is_kept_for_two_thirds_of_its_life_and_for_its_very_account(
-    kept: str, hours: float, good: bool
+    stored: str, hours: float, good: bool
 ) -> None:
-    secret = credential.secret(TARGET, HostedServerAddress("https://api"), kept)
+    secret = credential.secret(TARGET, HostedServerAddress("https://api"), stored)
 
-    assert credential.valid_token(secret, ACCOUNT, NOW + hours * HOUR) == (kept if good else "")
+    assert credential.valid_token(secret, ACCOUNT, NOW + hours * HOUR) == (stored if good else "")
 
 
 @pytest.mark.parametrize(
@@ -161,22 +161,22 @@ def test_a_token_is_doubtful_when_its_key_is_not_among_those_published(
     assert credential.doubtful(token("u1"), kids) is doubtful
 
 
-def test_a_doubtful_token_stays_while_the_guest_signs_with_its_key() -> None:
+def test_a_doubtful_token_stays_while_the_hosted_cluster_signs_with_its_key() -> None:
     """Keys may be left out of what is published; then a look must not mean another token."""
-    kept, later = token("u1"), NOW + HOUR
+    stored, later = token("u1"), NOW + HOUR
 
-    assert credential.chosen(kept, token("u1", since=later)) == kept
-    assert credential.chosen(kept, other := token("u1", since=later, kid="k2")) == other
+    assert credential.chosen(stored, token("u1", since=later)) == stored
+    assert credential.chosen(stored, other := token("u1", since=later, kid="k2")) == other
     assert credential.chosen("", other) == other
-    assert credential.chosen(kept, "opaque") == "opaque"
+    assert credential.chosen(stored, "opaque") == "opaque"
 
 
 def test_the_kubeconfig_names_the_file_with_the_token_beside_it() -> None:
     secret = credential.secret(TARGET, HostedServerAddress("https://api", "CA", "name"), "abc")
-    said = json.loads(text_of(secret, "kubeconfig"))
+    message = json.loads(text_of(secret, "kubeconfig"))
 
-    assert said["users"][0]["user"] == {"tokenFile": "token"}
-    assert said["clusters"][0]["cluster"]["tls-server-name"] == "name"
+    assert message["users"][0]["user"] == {"tokenFile": "token"}
+    assert message["clusters"][0]["cluster"]["tls-server-name"] == "name"
     assert text_of(secret, "token") == "abc"
 
 
@@ -185,8 +185,8 @@ def test_the_kubeconfig_names_the_file_with_the_token_beside_it() -> None:
 
 def test_control_planes_of_one_namespace_do_not_share_names() -> None:
     def own(name: str) -> str:
-        thing = {"kind": "TenantControlPlane", "metadata": {"name": name, "namespace": "ns"}, "spec": {}}
-        return platform_table.ALL["kamaji"].target(thing, [], NOW).own
+        obj = {"kind": "TenantControlPlane", "metadata": {"name": name, "namespace": "ns"}, "spec": {}}
+        return platform_table.ALL["kamaji"].target(obj, [], NOW).own
 
     long = "a.b" * 40
     assert TARGET.own == "workload-identity-webhook"
@@ -222,22 +222,22 @@ def test_entries_go_where_they_last() -> None:
 
 def test_available_is_what_can_be_said() -> None:
     def available(way: Any, unproven: str = "", step: ca_rollover.Step = "none") -> str:
-        told = status.attached(AttachChoice(way, ()), (), unproven, step)
-        return str(next(one for one in told if one.type == "Available"))
+        reported = status.attached(AttachChoice(way, ()), (), unproven, step)
+        return str(next(one for one in reported if one.type == "Available"))
 
     assert available("deployment") == "Available=True/Serving"
     assert available("deployment", "no replica is ready") == "Available=False/NotProven"
     assert available("sidecar", "") == "Available=True/Registered"
 
 
-def test_a_duration_that_is_none_is_told() -> None:
+def test_a_duration_that_is_none_is_reported() -> None:
     spec = {"target": {"flavour": "hypershift", "name": "x"}, "abandonAfter": "soon"}
 
     with pytest.raises(errors.InvalidInput, match=r"HostedWebhook h.*abandonAfter.*'soon'.*10m"):
         hostedwebhook.parse({"metadata": {"name": "h"}, "spec": spec})
 
 
-def test_rights_beside_control_planes_are_not_granted_unless_asked_for() -> None:
+def test_permissions_beside_control_planes_are_not_granted_unless_asked_for() -> None:
     def made(**install: Any) -> list[Json]:
         return operator.objects(schema.parse({"install": install}, "test"))
 

@@ -100,7 +100,7 @@ def full_disk() -> int:
     [(closed_pipe, "Broken pipe"), (full_disk, "No space left on device")],
     ids=["a closed pipe", "a full disk"],
 )
-def test_lines_that_cannot_be_written_are_counted_told_and_written_when_it_is_over(
+def test_lines_that_cannot_be_written_are_counted_reported_and_written_when_it_is_over(
     broken: Callable[[], int], words: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The thread goes on; before, the first failure ended it for ever, and nothing was counted."""

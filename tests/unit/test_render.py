@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 def rendered(**data: Any) -> dict[str, Json]:
     objects = install.objects(schema.parse(data, "test"))
-    return {f"{thing['kind']}/{thing['metadata']['name']}": thing for thing in objects}
+    return {f"{obj['kind']}/{obj['metadata']['name']}": obj for obj in objects}
 
 
 def hook(**data: Any) -> Json:
@@ -31,13 +31,13 @@ def test_the_same_settings_print_the_same_objects() -> None:
 
 def test_everything_a_cluster_needs_is_there() -> None:
     objects = install.objects(schema.Settings())
-    rights = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role"]
+    permissions = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role"]
     policy = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
 
-    assert [thing["kind"] for thing in objects] == [
+    assert [obj["kind"] for obj in objects] == [
         "Namespace",
         # who issues the certificate
-        *rights,
+        *permissions,
         "RoleBinding",
         "Secret",
         "Secret",
@@ -47,7 +47,7 @@ def test_everything_a_cluster_needs_is_there() -> None:
         "NetworkPolicy",
         "Deployment",
         # who serves
-        *rights,
+        *permissions,
         "ConfigMap",
         "Deployment",
         "Service",
@@ -92,9 +92,9 @@ def test_globs_and_host_network_become_conditions() -> None:
 
 
 def test_no_write_and_no_secret_unless_config_maps_are_asked_for() -> None:
-    kept = {"certificate": "cert-manager"}
-    rules = rendered(install=kept)["ClusterRole/vestibule"]["rules"]
-    more = rendered(install=kept, gcp={"allowConfigMapWrites": True})["ClusterRole/vestibule"]["rules"]
+    stored = {"certificate": "cert-manager"}
+    rules = rendered(install=stored)["ClusterRole/vestibule"]["rules"]
+    more = rendered(install=stored, gcp={"allowConfigMapWrites": True})["ClusterRole/vestibule"]["rules"]
 
     verbs = {verb for rule in rules for verb in rule["verbs"]}
     assert verbs == {"get", "list", "watch"}
@@ -170,8 +170,8 @@ def test_a_secret_of_ones_own_needs_a_ca_bundle() -> None:
 
 
 def test_the_settings_travel_as_a_config_map_with_only_what_differs() -> None:
-    kept = {"certificate": "cert-manager"}
-    objects = rendered(mode="strict", gcp={"defaultAudience": "x"}, install=kept)
+    stored = {"certificate": "cert-manager"}
+    objects = rendered(mode="strict", gcp={"defaultAudience": "x"}, install=stored)
     data = objects["ConfigMap/vestibule-settings"]["data"]
 
     assert data["settings.json"] == '{\n  "gcp": {\n    "defaultAudience": "x"\n  },\n  "mode": "strict"\n}\n'
@@ -181,7 +181,7 @@ def test_the_settings_that_travel_mean_the_same(tmp_path: Path) -> None:
     given = schema.parse(
         {"mode": "strict", "exclude": {"namespaces": ["x"]}, "install": {"namespace": "hall"}}, "test"
     )
-    objects = {thing["kind"]: thing for thing in install.objects(given)}
+    objects = {obj["kind"]: obj for obj in install.objects(given)}
     path = tmp_path / "settings.json"
     path.write_text(objects["ConfigMap"]["data"]["settings.json"])
 
@@ -196,7 +196,7 @@ def test_the_settings_that_travel_mean_the_same(tmp_path: Path) -> None:
     )
 
 
-def test_who_issues_our_own_certificate_has_rights_by_name_only() -> None:
+def test_who_issues_our_own_certificate_has_permissions_by_name_only() -> None:
     objects = rendered()
     wide = objects["ClusterRole/vestibule-certificates"]["rules"]
     near = objects["Role/vestibule-certificates"]["rules"]
@@ -215,10 +215,9 @@ def test_who_serves_has_no_right_on_secrets_leases_or_webhook_configurations(cer
     on = {"sandbox": {"enabled": True}, "identityPolicies": True, "gcp": {"allowConfigMapWrites": True}}
     objects = rendered(install={"certificate": certificate, "caBundle": "AA=="}, **on)
     bound = [
-        objects[f"{thing['roleRef']['kind']}/{thing['roleRef']['name']}"]
-        for thing in objects.values()
-        if thing["kind"].endswith("RoleBinding")
-        and [one["name"] for one in thing["subjects"]] == ["vestibule"]
+        objects[f"{obj['roleRef']['kind']}/{obj['roleRef']['name']}"]
+        for obj in objects.values()
+        if obj["kind"].endswith("RoleBinding") and [one["name"] for one in obj["subjects"]] == ["vestibule"]
     ]
 
     resources = {one for role in bound for rule in role["rules"] for one in rule["resources"]}
@@ -240,10 +239,10 @@ def test_replicas_see_their_own_pair_and_no_key_of_the_authority() -> None:
 
 def test_no_service_sends_reviews_to_who_issues_certificates() -> None:
     objects = rendered()
-    wanted = objects["Service/vestibule"]["spec"]["selector"]
+    expected = objects["Service/vestibule"]["spec"]["selector"]
     labels = objects["Deployment/vestibule-certificates"]["spec"]["template"]["metadata"]["labels"]
 
-    assert not wanted.items() <= labels.items()
+    assert not expected.items() <= labels.items()
 
 
 def test_every_namespaced_object_lives_in_our_namespace() -> None:
@@ -269,8 +268,8 @@ def test_probes_use_the_plain_port_which_answers_before_there_is_a_certificate()
 
 
 def test_how_long_our_own_certificates_live_reaches_the_process() -> None:
-    made = rendered(selfCertificate={"leafLife": "24h", "overlap": "5m"})
-    settings = made["ConfigMap/vestibule-settings"]
+    created = rendered(selfCertificate={"leafLife": "24h", "overlap": "5m"})
+    settings = created["ConfigMap/vestibule-settings"]
     text = next(iter(settings["data"].values()))
     found = json.loads(text)["selfCertificate"]
 

@@ -113,14 +113,14 @@ def test_nfr1_pods_that_no_rule_can_concern_are_not_even_decoded() -> None:
 
 def test_nfr2_an_outage_can_hurt_only_pods_that_need_us() -> None:
     settings = schema.parse({"sandbox": {"enabled": True}, "install": {"namespace": "own"}}, "test")
-    wanted = sandbox_webhooks.desired(settings, SandboxPolicy([kinds.kata_config(kata(INJECT))]))
-    assert wanted is not None
-    first, second = wanted["webhooks"]
+    expected = sandbox_webhooks.desired(settings, SandboxPolicy([kinds.kata_config(kata(INJECT))]))
+    assert expected is not None
+    first, second = expected["webhooks"]
 
     assert first["namespaceSelector"]["matchLabels"] == {"sandboxed": "true"}
     assert first["matchConditions"][0]["expression"] == "!has(object.spec.runtimeClassName)"
     assert second["matchConditions"][0]["expression"].startswith("has(object.spec.runtimeClassName) && ")
-    for entry in wanted["webhooks"]:
+    for entry in expected["webhooks"]:
         out = entry["namespaceSelector"]["matchExpressions"][0]
         assert {"kube-system", "own"} <= set(out["values"])
         assert {

@@ -18,13 +18,13 @@ POD: Json = {"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{
 
 def changed(**fields: Any) -> bytes:
     """A good review with fields of the request replaced, or removed where the value is ...."""
-    whole = json.loads(case.review(POD))
+    full = json.loads(case.review(POD))
     for key, value in fields.items():
         if value is ...:
-            del whole["request"][key]
+            del full["request"][key]
         else:
-            whole["request"][key] = value
-    return json.dumps(whole).encode()
+            full["request"][key] = value
+    return json.dumps(full).encode()
 
 
 BAD = {

@@ -52,26 +52,26 @@ def namespace(**labels: str) -> Json:
 
 
 def pod(runtime_class: str = "", annotations: dict[str, str] | None = None, **spec: Any) -> Json:
-    made: Json = {
+    created: Json = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "web", "namespace": "team-a"},
         "spec": {"serviceAccountName": "app", "containers": [{"name": "c"}], **spec},
     }
     if annotations:
-        made["metadata"]["annotations"] = annotations
+        created["metadata"]["annotations"] = annotations
     if runtime_class:
-        made["spec"]["runtimeClassName"] = runtime_class
-    return made
+        created["spec"]["runtimeClassName"] = runtime_class
+    return created
 
 
 def ask(one: Json, *objects: Json, **settings: Any) -> case.Answer:
     """Through the handler, twice; the second pass must be empty."""
     cluster = MemoryCluster(objects)
-    wanted = schema.parse({"sandbox": {"enabled": True}, **settings}, "test")
+    expected = schema.parse({"sandbox": {"enabled": True}, **settings}, "test")
     supplements = PolicySources(cluster)
-    asyncio.run(supplements.look(wanted))
-    policy = compile_policy(supplements.applied(wanted), (), supplements.kata_policy(wanted))
+    asyncio.run(supplements.look(expected))
+    policy = compile_policy(supplements.applied(expected), (), supplements.kata_policy(expected))
     recorder = case.Recorder()
     handler = Handler(lambda: policy, cluster, cluster, cluster, recorder)
     answer = case.through(handler, recorder, one)
@@ -197,14 +197,14 @@ def test_initdata_may_stand_in_a_config_map() -> None:
     }
     config_ = kata({"annotations": {"initdataFrom": reference}})
 
-    there = ask(pod("kata-cc"), namespace(), config_, map_)
+    existing = ask(pod("kata-cc"), namespace(), config_, map_)
     gone = ask(pod("kata-cc"), namespace(), config_)
 
-    assert said(there) == {f"{PREFIX}cc_init_data": INITDATA}
+    assert said(existing) == {f"{PREFIX}cc_init_data": INITDATA}
     assert "(InitdataNotGzip)" in gone.response["status"]["message"]
 
 
-def test_broken_objects_are_left_out_and_told() -> None:
+def test_broken_objects_are_left_out_and_reported() -> None:
     rules = [
         {
             "apiVersion": "kataconfiguration.openshift.io/v1alpha1",

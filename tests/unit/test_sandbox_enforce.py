@@ -111,9 +111,9 @@ def test_the_audit_reports_pods_that_deviate_whatever_their_mark() -> None:
         return [(d.state, d.text) for d in audited.drift(one, "team-a", {}, kata_policy)]
 
     assert found(served) == []
-    told = f"deviates from what its namespace enforces: {PREFIX}kernel_params is not the administrator's"
+    reported = f"deviates from what its namespace enforces: {PREFIX}kernel_params is not the administrator's"
     for one in (patched, old):
-        assert found(one) == [("refused", told)]
+        assert found(one) == [("refused", reported)]
     assert "want kata-cc*" in found(other)[0][1]
 
 

@@ -124,24 +124,24 @@ FORGED: dict[str, tuple[Json, Json, Json]] = {
 
 @pytest.mark.parametrize("sentence", FORGED)
 def test_a_forged_mark_declines_nothing_that_a_tenant_could_not_decline_anyway(sentence: str) -> None:
-    config_, forged, wanted = FORGED[sentence]
+    config_, forged, expected = FORGED[sentence]
     process = Process(kata(config_))
 
     answer = process.ask(forged)
 
-    assert said(answer) == wanted
+    assert said(answer) == expected
     assert process.ask(answer.pod).operations == []
 
 
-def test_the_original_marks_no_pod_and_heeds_no_mark() -> None:
+def test_upstream_marks_no_pod_and_heeds_no_mark() -> None:
     cluster = MemoryCluster([namespace(), kata(webhook("a"))])
     supplements = PolicySources(cluster)
     watched = WatchedSettings(None, {"mode": "strict", "sandbox": {"enabled": True}})
-    made = policy_reload.CurrentPolicy(watched, supplements)
-    asyncio.run(made.look())
+    created = policy_reload.CurrentPolicy(watched, supplements)
+    asyncio.run(created.look())
     recorder = case.Recorder()
 
-    handler = Handler(made.current, cluster, cluster, cluster, recorder)
+    handler = Handler(created.current, cluster, cluster, cluster, recorder)
 
     plain = case.through(handler, recorder, pod("kata-remote"))
     marked = case.through(handler, recorder, pod("kata-remote", {MARK: "other"}))
@@ -294,14 +294,14 @@ def test_what_stands_still_is_read_once() -> None:
 
 
 def test_what_never_stands_still_leaves_the_policy_as_it_was() -> None:
-    numbers = iter(range(1_000))
+    metrics = iter(range(1_000))
     cluster = Restless([kata(webhook("old")), rules("old")], gvk.RUNTIME_CLASS, lambda _: None)
     sandboxes = SandboxSources(cluster)
     asyncio.run(sandboxes.look())
     restless = Restless(
         [kata(webhook("x")), rules("x")],
         gvk.OSC_WEBHOOK_CONFIG,
-        lambda one: one.put(kata(webhook(f"v{next(numbers)}"))),
+        lambda one: one.put(kata(webhook(f"v{next(metrics)}"))),
     )
     sandboxes._cluster = restless
 

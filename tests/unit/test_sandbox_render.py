@@ -39,12 +39,12 @@ def gives(name: str, **match: Any) -> Json:
 
 def printed(*objects: Json, **data: Any) -> list[Json]:
     settings = schema.parse({**ENABLED, **data}, "test")
-    said = asyncio.run(offline.read_sources(settings, MemoryCluster(objects)))
-    return install.objects(settings, said.kata_policy)
+    message = asyncio.run(offline.read_sources(settings, MemoryCluster(objects)))
+    return install.objects(settings, message.kata_policy)
 
 
-def named(things: list[Json], kind: str, name: str) -> Json:
-    (found,) = [one for one in things if (one["kind"], one["metadata"]["name"]) == (kind, name)]
+def named(objects: list[Json], kind: str, name: str) -> Json:
+    (found,) = [one for one in objects if (one["kind"], one["metadata"]["name"]) == (kind, name)]
     return found
 
 
@@ -81,10 +81,10 @@ NONE: dict[str, tuple[list[Json], Json]] = {
 def test_there_is_none_and_the_general_one_is_as_it_was(sentence: str) -> None:
     objects, data = NONE[sentence]
 
-    things = printed(*objects, **data)
+    manifests = printed(*objects, **data)
 
-    assert things == install.objects(schema.parse({**ENABLED, **data}, "test"))
-    assert NAME not in [one["metadata"]["name"] for one in things]
+    assert manifests == install.objects(schema.parse({**ENABLED, **data}, "test"))
+    assert NAME not in [one["metadata"]["name"] for one in manifests]
 
 
 def test_there_are_two_entries_in_the_order_in_which_they_see_each_other() -> None:
@@ -120,9 +120,9 @@ def test_pods_without_a_class_are_sent_from_the_chosen_namespaces_alone() -> Non
         {"key": "tier", "operator": "In", "values": ["a"]}
     ]
     assert entry["objectSelector"] == {"matchLabels": {"trust": "none"}}
-    said = conditions(entry)
-    assert said["class"] == "!has(object.spec.runtimeClassName)"
-    assert said["not-excluded-from-classes"] == "!request.namespace.matches('^(infra-.*|x.)$')"
+    message = conditions(entry)
+    assert message["class"] == "!has(object.spec.runtimeClassName)"
+    assert message["not-excluded-from-classes"] == "!request.namespace.matches('^(infra-.*|x.)$')"
 
 
 def test_pods_with_a_class_are_sent_when_it_is_a_kata_class() -> None:
@@ -206,15 +206,15 @@ def test_the_ca_comes_from_where_that_of_the_general_one_comes_from() -> None:
         ({"certificate": "service-ca"}, "annotations"),
         ({"certificate": "secret", "caBundle": "Zm9v"}, ""),
     ):
-        things = printed(kata(INJECT), install=data)
-        ours, general_ = (named(things, "MutatingWebhookConfiguration", one) for one in (NAME, "vestibule"))
+        objects = printed(kata(INJECT), install=data)
+        ours, general_ = (named(objects, "MutatingWebhookConfiguration", one) for one in (NAME, "vestibule"))
         bundles = {one["clientConfig"].get("caBundle") for one in [*ours["webhooks"], *general_["webhooks"]]}
         assert ours["metadata"].get("annotations") == general_["metadata"].get("annotations")
         assert bool(field) == (field in ours["metadata"])
         assert bundles == {data.get("caBundle")}
 
 
-def test_the_general_registration_leaves_out_what_is_sent_for_its_sandbox() -> None:
+def test_the_general_webhook_configuration_leaves_out_what_is_sent_for_its_sandbox() -> None:
     condition = conditions(general(kata(INJECT, classes=("kata",))))["not-sent-for-its-sandbox"]
 
     assert condition == (
@@ -235,30 +235,30 @@ def test_an_identity_that_holds_pods_up_still_does() -> None:
     assert "not-sent-for-its-sandbox" in conditions(alike)
 
 
-def test_a_kataconfig_without_classes_registers_what_it_can_and_is_told() -> None:
+def test_a_kataconfig_without_classes_registers_what_it_can_and_is_reported() -> None:
     settings = schema.parse(ENABLED, "test")
 
-    said = asyncio.run(offline.read_sources(settings, MemoryCluster([kata(INJECT, classes=())])))
+    message = asyncio.run(offline.read_sources(settings, MemoryCluster([kata(INJECT, classes=())])))
 
     assert list(entries(kata(INJECT, classes=()))) == ["class"]
     assert "not-sent-for-its-sandbox" not in conditions(general(kata(INJECT, classes=())))
-    assert [text.partition(":")[0] for text in said.warnings] == ["KataConfig"]
-    assert "status.runtimeClasses is empty" in said.warnings[0]
+    assert [text.partition(":")[0] for text in message.warnings] == ["KataConfig"]
+    assert "status.runtimeClasses is empty" in message.warnings[0]
 
 
-def test_a_kataconfig_that_the_settings_do_not_look_at_is_told() -> None:
-    said = asyncio.run(offline.read_sources(schema.Settings(), MemoryCluster([kata(INJECT)])))
+def test_a_kataconfig_that_the_settings_do_not_look_at_is_reported() -> None:
+    message = asyncio.run(offline.read_sources(schema.Settings(), MemoryCluster([kata(INJECT)])))
 
-    assert said == (None, ["KataConfig k: ignored, sandbox.enabled is false, want true"])
+    assert message == (None, ["KataConfig k: ignored, sandbox.enabled is false, want true"])
 
 
 def test_initdata_in_a_config_map_brings_the_right_to_read_it_and_no_other() -> None:
     webhook = {"annotations": {"initdataFrom": {"namespace": "osc", "name": "initdata"}}}
 
-    things = printed(kata(webhook))
+    objects = printed(kata(webhook))
 
-    role = named(things, "Role", "vestibule-initdata")
-    binding = named(things, "RoleBinding", "vestibule-initdata")
+    role = named(objects, "Role", "vestibule-initdata")
+    binding = named(objects, "RoleBinding", "vestibule-initdata")
     assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == "osc"
     assert role["rules"] == [
         {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["initdata"], "verbs": ["get"]}
@@ -286,7 +286,7 @@ def test_initdata_that_may_not_be_read_hits_only_who_needs_it() -> None:
     assert confidential.code.startswith("Initdata")
 
 
-def test_our_own_certificate_is_trusted_by_every_registration_by_name() -> None:
+def test_our_own_certificate_is_trusted_by_every_webhook_configuration_by_name() -> None:
     rules = named(printed(), "ClusterRole", "vestibule-certificates")["rules"]
 
     assert [
@@ -303,15 +303,15 @@ def test_our_own_certificate_is_trusted_by_every_registration_by_name() -> None:
     ]
 
 
-def observed(things: list[Json], version: ApiServerVersion, *found: Json) -> ClusterFacts:
-    served = {(one["apiVersion"], one["kind"]): ServedResource("things", False) for one in things}
+def observed(objects: list[Json], version: ApiServerVersion, *found: Json) -> ClusterFacts:
+    served = {(one["apiVersion"], one["kind"]): ServedResource("things", False) for one in objects}
     return ClusterFacts(version, frozenset(), served, found)
 
 
 def test_a_cluster_without_match_conditions_gets_no_entry_that_would_send_every_pod() -> None:
-    settings, things = schema.parse(ENABLED, "test"), printed(kata(INJECT))
+    settings, manifests = schema.parse(ENABLED, "test"), printed(kata(INJECT))
 
-    adapted = adapt.adapt(things, settings, observed(things, ApiServerVersion(1, 27)))
+    adapted = adapt.adapt(manifests, settings, observed(manifests, ApiServerVersion(1, 27)))
 
     assert NAME not in [one["metadata"]["name"] for one in adapted.objects]
     assert any(
@@ -321,11 +321,11 @@ def test_a_cluster_without_match_conditions_gets_no_entry_that_would_send_every_
 
 
 def test_the_operators_own_definition_stays_its_own() -> None:
-    settings, things = schema.parse(ENABLED, "test"), printed(kata(INJECT))
+    settings, manifests = schema.parse(ENABLED, "test"), printed(kata(INJECT))
     name = "kataconfigs.kataconfiguration.openshift.io"
     theirs = {"kind": "CustomResourceDefinition", "metadata": {"name": name}}
 
-    adapted = adapt.adapt(things, settings, observed(things, ApiServerVersion(1, 36), theirs))
+    adapted = adapt.adapt(manifests, settings, observed(manifests, ApiServerVersion(1, 36), theirs))
 
     definitions = [one["metadata"]["name"] for one in adapted.objects if one["kind"] == theirs["kind"]]
     assert definitions == ["oscwebhookconfigs.kataconfiguration.openshift.io"]

@@ -87,7 +87,7 @@ def test_a_bad_file_is_refused_with_path_and_line(tmp_path: Path, sentence: str)
     assert words in str(caught.value)
 
 
-def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     content = 'mountRoot = "relative"\n[webhook]\ntimeoutSeconds = 0\n[install]\nreplicas = 0\n'
 
     with pytest.raises(errors.InvalidSettings) as caught:
@@ -130,7 +130,7 @@ def test_kinds_that_may_be_embedded_are_explicit_each_once_and_want_aro(tmp_path
     assert fields(f"[install]\naroKinds = [{good}]\n") == ["install.aroKinds"]
 
 
-def test_a_missing_file_is_told() -> None:
+def test_a_missing_file_is_reported() -> None:
     with pytest.raises(errors.InvalidSettings, match="does not exist"):
         settingsfile.load(Path("nowhere.toml"), {})
 
@@ -213,7 +213,7 @@ def test_every_flag_reaches_its_setting(flag: cwii_flags.CwiiFlag) -> None:
     schema.parse(cwii_flags.overrides({flag.name: value}, {}), "flags")
 
 
-def test_bad_flags_are_told_by_name_all_at_once() -> None:
+def test_bad_flags_are_reported_by_name_all_at_once() -> None:
     with pytest.raises(errors.InvalidSettings) as caught:
         cwii_flags.overrides(
             {"aws-enabled": "yes", "token-expiration": "1h"},

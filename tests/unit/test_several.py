@@ -30,9 +30,9 @@ def ask(annotations: dict[str, str], labels: dict[str, str] | None = None, **set
         "spec": {"serviceAccountName": "app", "containers": [{"name": name} for name in CONTAINERS]},
     }
     cluster = case.cluster_of([account])
-    wanted = schema.parse(settings, "test")
-    answer = case.ask(pod, cluster, wanted)
-    assert case.ask(answer.pod, cluster, wanted).operations == []
+    expected = schema.parse(settings, "test")
+    answer = case.ask(pod, cluster, expected)
+    assert case.ask(answer.pod, cluster, expected).operations == []
     return answer
 
 
@@ -67,7 +67,7 @@ def test_roles_for_some_containers_alone_leave_the_others_untouched() -> None:
     assert answer.pod["spec"]["containers"][1:] == [{"name": "worker"}, {"name": "third"}]
 
 
-def test_a_container_that_does_not_exist_is_told_and_gets_no_volume() -> None:
+def test_a_container_that_does_not_exist_is_reported_and_gets_no_volume() -> None:
     answer = ask(
         {
             "cwii.dev/gcp-inject": "true",
@@ -163,7 +163,7 @@ def test_profiles_are_a_configuration_file_beside_the_token() -> None:
         ),
     ],
 )
-def test_the_other_vocabularies_have_it_too(
+def test_the_other_dialects_have_it_too(
     vocabulary: str,
     annotations: dict[str, str],
     labels: dict[str, str] | None,
@@ -176,7 +176,7 @@ def test_the_other_vocabularies_have_it_too(
     assert answer.response.get("warnings", []) == []
 
 
-def test_two_vocabularies_that_ask_for_one_cloud_are_told_and_the_first_is_served() -> None:
+def test_two_dialects_that_ask_for_one_cloud_are_reported_and_the_first_is_served() -> None:
     annotations = {
         "cwii.dev/aws-inject": "true",
         "cwii.dev/aws-role-arn": ROLE + "cwii",
@@ -194,7 +194,7 @@ def test_two_vocabularies_that_ask_for_one_cloud_are_told_and_the_first_is_serve
     )
 
 
-def test_different_clouds_of_different_vocabularies_compose() -> None:
+def test_different_clouds_of_different_dialects_compose() -> None:
     answer = ask(
         {
             "eks.amazonaws.com/role-arn": ROLE + "eks",

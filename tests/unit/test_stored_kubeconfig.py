@@ -273,7 +273,7 @@ def test_a_number_in_plain_yaml_is_the_text_that_stands_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a: &a [x]\nb: *a", "alias"),
         ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]", "alias"),
@@ -295,8 +295,8 @@ def test_a_number_in_plain_yaml_is_the_text_that_stands_there() -> None:
         ("", "no mapping"),
     ],
 )
-def test_a_text_that_costs_or_misleads_is_refused(text: str, said: str) -> None:
-    with pytest.raises(errors.InvalidInput, match=said):
+def test_a_text_that_costs_or_misleads_is_refused(text: str, message: str) -> None:
+    with pytest.raises(errors.InvalidInput, match=message):
         stored_access.parse(text, "s")
 
 

@@ -48,8 +48,8 @@ class _Work:
 
 def cost(shape: str, settings: str, size: int) -> tuple[int, int, int]:
     """Lines, bytes of the review, bytes of the answer."""
-    wanted = schema.parse(hostile.SETTINGS[settings], "test")
-    handler, _ = case.handler_of(case.cluster_of([*hostile.OBJECTS]), wanted)
+    expected = schema.parse(hostile.SETTINGS[settings], "test")
+    handler, _ = case.handler_of(case.cluster_of([*hostile.OBJECTS]), expected)
     body = case.review(hostile.SHAPES[shape](size))
     with _Work() as work:
         response = case.post(handler, body)
@@ -61,16 +61,16 @@ def cost(shape: str, settings: str, size: int) -> tuple[int, int, int]:
 @pytest.mark.parametrize("shape", hostile.SHAPES)
 def test_work_and_answer_are_in_proportion_to_the_review(shape: str, settings: str) -> None:
     for size in (SMALL, LARGE):
-        lines, asked, answered = cost(shape, settings, size)
+        lines, requested, answered = cost(shape, settings, size)
 
-        assert lines <= FIXED + PER_BYTE * asked, f"{lines} lines for {asked} bytes"
+        assert lines <= FIXED + PER_BYTE * requested, f"{lines} lines for {requested} bytes"
         assert answered <= ANSWER
 
 
 def test_a_pod_over_a_cap_is_refused_with_the_cap_and_what_was_found() -> None:
     def refusal(shape: str, size: int, **more: Any) -> str:
-        wanted = schema.parse(more, "test")
-        answer = case.ask(hostile.SHAPES[shape](size), case.cluster_of([*hostile.OBJECTS]), wanted)
+        expected = schema.parse(more, "test")
+        answer = case.ask(hostile.SHAPES[shape](size), case.cluster_of([*hostile.OBJECTS]), expected)
         assert answer.response["allowed"] is False
         assert answer.response["status"]["code"] == 422
         return str(answer.response["status"]["message"])
@@ -92,15 +92,15 @@ def test_a_pod_over_a_cap_is_refused_with_the_cap_and_what_was_found() -> None:
 
 def test_caps_are_settings() -> None:
     pod = hostile.SHAPES["containers"](300)
-    wanted = schema.parse({"podLimits": {"containers": 300}}, "test")
+    expected = schema.parse({"podLimits": {"containers": 300}}, "test")
 
-    assert case.ask(pod, case.cluster_of([]), wanted).response["allowed"]
+    assert case.ask(pod, case.cluster_of([]), expected).response["allowed"]
 
 
 def test_what_is_kept_between_pods_is_bounded_in_bytes() -> None:
     """A tenant who sends ever different annotations, and large ones, cannot fill the memory."""
-    wanted = schema.parse({}, "test")
-    policy = compile_policy(wanted)
+    expected = schema.parse({}, "test")
+    policy = compile_policy(expected)
     handler, _ = case.handler_with(case.cluster_of([*hostile.OBJECTS]), policy)
     for number in range(300):
         pod = hostile.pod(

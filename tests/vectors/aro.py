@@ -14,8 +14,8 @@ import yaml
 
 from tests.vectors import aro_runs
 from tests.vectors.aro_changes import CHANGES, as_applied
+from tests.vectors.aro_cluster import Stage
 from tests.vectors.aro_format import format_of
-from tests.vectors.aro_stage import Stage
 from vestibule.aro import embedded, eventhandlers, names, readiness, validation
 from vestibule.aro.ports import ReconcileResult
 
@@ -39,16 +39,16 @@ def _reconcile(vector: Json) -> Iterator[str]:
     stage = Stage(vector["objects"], vector.get("world"))
     kind = vector["action"]["kind"]
     namespace, _, name = vector["action"]["key"].partition("/")
-    made = stage.look(kind, namespace, name)
+    created = stage.look(kind, namespace, name)
     subject = stage.find(kind, name) or {"metadata": {}, "status": {}}
-    for wish, wanted in vector["expect"].items():
+    for wish, expected in vector["expect"].items():
         known = _WISHES.get(wish)
         if wish in CHANGES:
-            yield from (f"{wish}: {text}" for text in CHANGES[wish](wanted, stage))
+            yield from (f"{wish}: {text}" for text in CHANGES[wish](expected, stage))
         elif known is None:
             yield f"the case wants {wish}, which the runner does not know"
         else:
-            yield from (f"{wish}: {text}" for text in known(wanted, made, subject, stage))
+            yield from (f"{wish}: {text}" for text in known(expected, created, subject, stage))
 
 
 def _outcome(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
@@ -130,9 +130,9 @@ def _metadata(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -
 
 def _annotations_on(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
     del made, subject
-    for where, said in wanted.items():
+    for where, message in wanted.items():
         found = stage.find(*where.split("/")) or {"metadata": {}}
-        yield from _subset(said, found["metadata"].get("annotations") or {}, where)
+        yield from _subset(message, found["metadata"].get("annotations") or {}, where)
 
 
 def _machine_pool(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) -> Iterator[str]:
@@ -179,8 +179,8 @@ def _secrets(wanted: Any, made: ReconcileResult, subject: Json, stage: Stage) ->
             elif key == "labels":
                 yield from _subset(value, found["metadata"].get("labels") or {}, name)
             elif key == "annotationsPresent":
-                there = found["metadata"].get("annotations") or {}
-                yield from (f"{name}: {one} is missing" for one in value if one not in there)
+                existing = found["metadata"].get("annotations") or {}
+                yield from (f"{name}: {one} is missing" for one in value if one not in existing)
             else:
                 yield f"the runner does not know {key} of a Secret"
 
@@ -290,9 +290,9 @@ def _admit(vector: Json) -> Iterator[str]:
         yield f"allowed: got {allowed} ({found.errors})"
     if "errors" in want:
         got = sorted((one.path, one.type) for one in found.errors)
-        wanted = sorted((one["path"], one["type"]) for one in want["errors"])
-        if got != wanted:
-            yield f"errors: got {got}, want {wanted}"
+        expected = sorted((one["path"], one["type"]) for one in want["errors"])
+        if got != expected:
+            yield f"errors: got {got}, want {expected}"
     for text in want.get("warnings") or ():
         if not any(text in one for one in found.warnings):
             yield f"warnings: got {found.warnings}, want {text!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tests.vectors.aro_stage import Stage
+from tests.vectors.aro_cluster import Stage
 from vestibule.aro import embedded, names, ownership
 
 Json = dict[str, Any]
@@ -75,8 +75,8 @@ def _unchanged(wanted: Any, stage: Stage) -> Iterator[str]:
         if (wanted is True or name in set(map(_text, wanted))) and stage.objects.get(key) != before:
             yield f"{name} is {stage.objects.get(key)!r}, was {before!r}"
     if wanted is not True:
-        there = {f"{key[1]}/{key[3]}" for key in stage.before}
-        yield from (f"{name} was never there" for name in map(_text, wanted) if name not in there)
+        existing = {f"{key[1]}/{key[3]}" for key in stage.before}
+        yield from (f"{name} was never there" for name in map(_text, wanted) if name not in existing)
 
 
 def _not_reached(wanted: Any, stage: Stage) -> Iterator[str]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.vectors.aro_changes import CHANGES
-from tests.vectors.aro_stage import Stage
+from tests.vectors.aro_cluster import Stage
 from vestibule.aro import embedded
 from vestibule.operator.workqueue import Queue
 
@@ -63,19 +63,21 @@ def sequence(vector: Json) -> Iterator[str]:
     stage = Stage(vector["objects"], {**_vaults(), **(vector.get("world") or {})})
     for step in steps:
         yield from _step(stage, step)
-    for wish, wanted in want.items():
+    for wish, expected in want.items():
         if wish == "azureDeleted":
-            yield from (f"{one} stays in Azure" for one in wanted if one not in stage.in_azure_deleted)
+            yield from (f"{one} stays in Azure" for one in expected if one not in stage.in_azure_deleted)
         elif wish == "left":
             left = [
                 f"{one['kind']}/{one['metadata']['name']}"
                 for one in stage.objects.values()
                 if embedded.of(one).group.endswith("azure.com")
             ]
-            if left != wanted:
+            if left != expected:
                 yield f"left: got {left}"
         elif wish == "gone":
-            yield from (f"{one} is still there" for one in wanted if stage.find(*one.split("/")) is not None)
+            yield from (
+                f"{one} is still there" for one in expected if stage.find(*one.split("/")) is not None
+            )
         elif wish not in CHANGES:
             yield f"the case wants {wish}, which the runner does not know"
     yield from changed(want, stage)
@@ -108,13 +110,13 @@ def contract(vector: Json) -> Iterator[str]:
         yield f"the runner knows no contract about {vector['action']['check']!r}"
     stage = Stage(vector["objects"], {**_vaults(), **(vector.get("world") or {})})
     play(stage)
-    for kind, wanted in vector["expect"].items():
+    for kind, expected in vector["expect"].items():
         found = [one for one in stage.objects.values() if one["kind"] == kind]
         if not found and kind != "AROMachinePool":
             yield f"no {kind} in the case"
         for one in found:
             types = {each["type"] for each in embedded.value(one, "status.conditions") or ()}
-            yield from (f"{kind} has no condition {each}" for each in wanted if each not in types)
+            yield from (f"{kind} has no condition {each}" for each in expected if each not in types)
 
 
 def play(stage: Stage) -> None:

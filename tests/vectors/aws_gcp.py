@@ -88,18 +88,18 @@ def settings(vector: Json) -> schema.Settings:
 def check(vector: Json) -> list[str]:
     """Everything in which we differ from the case."""
     expect, pod = vector["expect"], vector["pod"]
-    wanted = settings(vector)
+    expected = settings(vector)
     namespace = pod["metadata"]["namespace"]
     objects = [vector["serviceAccount"]] if vector["serviceAccount"] else []
     objects += vector.get("objects", [])
     cluster = MemoryCluster(objects)
-    answer = case.ask(pod, cluster, wanted, namespace=namespace)
+    answer = case.ask(pod, cluster, expected, namespace=namespace)
     problems = _compare(answer, expect, pod)
     if answer.response["allowed"]:
-        again = case.ask(copy.deepcopy(answer.pod), cluster, wanted, namespace=namespace)
+        again = case.ask(copy.deepcopy(answer.pod), cluster, expected, namespace=namespace)
         if again.operations:
             problems.append(f"second pass: {again.operations}")
-    return problems + offline.compare(pod, objects, wanted, answer, namespace)
+    return problems + offline.compare(pod, objects, expected, answer, namespace)
 
 
 def _compare(answer: case.Answer, expect: Json, pod: Json) -> list[str]:
@@ -134,16 +134,16 @@ def _matchers(answer: case.Answer, expect: Json, pod: Json) -> list[str]:
     """The looser words of the improvements."""
     problems: list[str] = []
     containers = {one["name"]: one for one in answer.pod["spec"]["containers"]}
-    for name, wanted in expect.get("env", {}).items():
+    for name, expected in expect.get("env", {}).items():
         env = {one["name"]: one.get("value") for one in containers[name].get("env", [])}
-        for variable, value in wanted.items():
+        for variable, value in expected.items():
             want = _meant(value, env, containers[name], answer.pod)
             if env.get(variable) != want:
                 problems.append(f"{variable} in {name}: got {env.get(variable)!r}, want {want!r}")
     for name, variables in expect.get("envAbsent", {}).items():
-        there = {one["name"] for one in containers[name].get("env", [])} & set(variables)
-        if there:
-            problems.append(f"{name} has {sorted(there)}")
+        existing = {one["name"] for one in containers[name].get("env", [])} & set(variables)
+        if existing:
+            problems.append(f"{name} has {sorted(existing)}")
     if len(answer.response.get("warnings", [])) < expect.get("warningsAtLeast", 0):
         problems.append(f"warnings: {answer.response.get('warnings')}")
     if "oneOf" in expect and not any(_OUTCOMES[text](answer, pod) for text in expect["oneOf"]):

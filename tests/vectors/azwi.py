@@ -90,34 +90,34 @@ def check(vector: Json) -> list[str]:
     expect = vector["expect"]
     if "startup_error_contains" in expect:
         return _start(vector)
-    wanted = settings(vector["config"])
+    expected = settings(vector["config"])
     request = vector.get("request", {})
     if "body" in request:
-        return _transport(request, wanted, expect)
+        return _transport(request, expected, expect)
     objects = [
-        {**thing, "kind": kind, "apiVersion": "v1"}
+        {**obj, "kind": kind, "apiVersion": "v1"}
         for kind in ("Namespace", "ServiceAccount")
-        if (thing := vector[kind[0].lower() + kind[1:]])
+        if (obj := vector[kind[0].lower() + kind[1:]])
     ] + vector.get("owners", [])
     lookup = vector["config"].get("saLookup", "cache")
     cluster: MemoryCluster = MemoryCluster(objects)
     if lookup != "cache":
         cluster = Unreadable(objects, lookup.removeprefix("error:") if lookup.startswith("error:") else "")
     if not isinstance(vector["pod"], dict):
-        return _transport({"body": case.review(vector["pod"], namespace="ns1").decode()}, wanted, expect)
+        return _transport({"body": case.review(vector["pod"], namespace="ns1").decode()}, expected, expect)
     pod = {"apiVersion": "v1", "kind": "Pod", **vector["pod"]}
-    answer = case.ask(pod, cluster, wanted, namespace="ns1")
+    answer = case.ask(pod, cluster, expected, namespace="ns1")
     problems = _compare(answer, expect, vector)
     if request:
-        problems += _echo(vector["pod"], cluster, wanted, request, expect)
+        problems += _echo(vector["pod"], cluster, expected, request, expect)
     if answer.response["allowed"] and not expect.get("upstream_result"):
-        again = case.ask(copy.deepcopy(answer.pod), cluster, wanted, namespace="ns1")
+        again = case.ask(copy.deepcopy(answer.pod), cluster, expected, namespace="ns1")
         if again.operations:
             problems.append(f"second pass: {again.operations}")
     if lookup in ("cache", "api") and not expect.get("upstream_result"):
         if "namespace" not in pod["metadata"]:  # a file says it elsewhere, so it is not written into it
             answer.pod["metadata"].pop("namespace", None)
-        problems += offline.compare(pod, objects, wanted, answer, "ns1")
+        problems += offline.compare(pod, objects, expected, answer, "ns1")
     return problems
 
 
@@ -147,8 +147,8 @@ def _start(vector: Json) -> list[str]:
     try:
         settings(vector["config"])
     except errors.InvalidSettings as error:
-        wanted = vector["expect"]["startup_error_contains"]
-        return [] if wanted in str(error) else [f"start: got {error}, want {wanted!r} in it"]
+        expected = vector["expect"]["startup_error_contains"]
+        return [] if expected in str(error) else [f"start: got {error}, want {expected!r} in it"]
     return ["start: no error"]
 
 

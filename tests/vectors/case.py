@@ -128,7 +128,7 @@ def operations_of(response: Json) -> list[Json]:
 
 def cluster_of(objects: list[Json | None], faults: Mapping[str, int] | None = None) -> MemoryCluster:
     """A cluster in memory with the objects that exist and the faults that are asked for."""
-    cluster = MemoryCluster([thing for thing in objects if thing is not None])
+    cluster = MemoryCluster([obj for obj in objects if obj is not None])
     for spec, status in (faults or {}).items():
         verb, _, target = spec.partition(" ")
         plural, _, name = target.partition("/")

@@ -15,9 +15,9 @@ from typing import Any
 from tests.vectors import ccoctl_facts as facts
 from tests.vectors import ccoctl_library as library
 from tests.vectors import ccoctl_more as more
-from tests.vectors import ccoctl_operator as operated
+from tests.vectors import ccoctl_operator as operator_installed
 from tests.vectors.ccoctl_format import format_of
-from tests.vectors.ccoctl_stage import Run, ran
+from tests.vectors.ccoctl_run import Run, ran
 from vestibule_simulators.azure import state
 
 __all__ = ["check", "format_of"]
@@ -37,7 +37,7 @@ def check(vector: Json) -> list[str]:
     if program == "library":
         return library.LIBRARY[name](inputs, expected, better)
     if program == "operator":
-        return operated.check(name, inputs, expected)
+        return operator_installed.check(name, inputs, expected)
     if program == "aws create-iam-roles":
         return library.aws_roles(vector)
     if program == "aws create-identity-provider":
@@ -74,13 +74,13 @@ def _wanted(expected: Json, better: Json, existing: Json) -> Json:
     """What is expected, with what is better laid over it; file by file."""
     want = {**expected, **{key: value for key, value in better.items() if key != "files"}}
     merged = dict(expected["files"]) if isinstance(expected.get("files"), dict) else None
-    for name, said in (better.get("files") or {}).items():
+    for name, message in (better.get("files") or {}).items():
         merged = merged or {}
-        merged[name] = {**merged.get(name, {}), **said}
+        merged[name] = {**merged.get(name, {}), **message}
     if merged is not None:
         want["files"] = merged
     if better.get("exit") and isinstance(want.get("files"), dict):  # a refusal leaves what was there
-        want["files"] = {name: said for name, said in want["files"].items() if name in existing}
+        want["files"] = {name: message for name, message in want["files"].items() if name in existing}
     if "derive" in better:  # or refuse before anything is written
         want["files"] = want.pop("files_present", None) and []
     if str(better.get("default", "")).startswith("report"):
@@ -120,12 +120,12 @@ def _calls(want: Json, better: Json, run: Run) -> Iterator[str]:
     elif "arm_calls" in want:
         yield from facts.writes(want["arm_calls"], run)
     if "arm_calls_prefix" in want:
-        wanted = facts.shapes(want["arm_calls_prefix"], run)
-        yield from (f"missing write {one}" for one in wanted if one not in facts.shapes(run.writes, run))
+        expected = facts.shapes(want["arm_calls_prefix"], run)
+        yield from (f"missing write {one}" for one in expected if one not in facts.shapes(run.writes, run))
     if "arm_calls_tail" in want:
-        wanted = facts.shapes(want["arm_calls_tail"], run)
-        found = facts.shapes(run.writes, run)[-len(wanted) :]
-        if found != wanted:
+        expected = facts.shapes(want["arm_calls_tail"], run)
+        found = facts.shapes(run.writes, run)[-len(expected) :]
+        if found != expected:
             yield f"the last writes are {found}"
     done = {f"{call['method']} {call['path']}".lower() for call in run.writes}
     yield from (f"was called: {one}" for one in want.get("not_called", ()) if one.lower() in done)
@@ -140,7 +140,7 @@ def _calls(want: Json, better: Json, run: Run) -> Iterator[str]:
     if (
         "created" in want
         and (
-            made := [
+            created := [
                 one["path"]
                 for one in run.writes
                 if "/roleassignments/" in one["path"].lower() and one["method"] == "PUT"
@@ -148,7 +148,7 @@ def _calls(want: Json, better: Json, run: Run) -> Iterator[str]:
         )
         != want["created"]
     ):
-        yield f"created: got {made}"
+        yield f"created: got {created}"
     if want.get("order") == ["issuer", "installation group", "identities"]:
         paths = [call["path"].lower() for call in run.calls if call["method"] == "PUT"]
         group = f"{run.before.root}/resourcegroups/{run.before.installation}".lower()
@@ -161,10 +161,10 @@ _KINDS = {"resource group": state.GROUP, "identity": state.IDENTITY, "role defin
 
 
 def _kept(want: Json, run: Run) -> Iterator[str]:
-    there = {(one.get("type"), one.get("name")) for one in run.resources}
+    existing = {(one.get("type"), one.get("name")) for one in run.resources}
     for text in want.get("kept", ()):
         kind, _, name = text.rpartition(" ")
-        if (_KINDS[kind], name) not in there:
+        if (_KINDS[kind], name) not in existing:
             yield f"not kept: {text}"
 
 
@@ -212,11 +212,11 @@ def _assignments(want: Json, run: Run) -> Iterator[str]:
         for one in mine
     ]
     if "role_assignments" in want:
-        wanted = [
+        expected = [
             {"scope": one["scope"], "role": facts.title(one["roleDefinitionId"], run)}
             for one in want["role_assignments"]
         ]
-        if sorted(given, key=str) != sorted(wanted, key=str):
+        if sorted(given, key=str) != sorted(expected, key=str):
             yield f"role assignments: got {given}"
     titles = want.get("assigned_role_names_in_order")
     if titles is not None and sorted(one["role"] for one in given) != sorted(titles):

@@ -14,7 +14,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.vectors.ccoctl_stage import Run
+from tests.vectors.ccoctl_run import Run
 from vestibule_simulators.azure import builtin_roles, state
 
 Json = dict[str, Any]

@@ -71,12 +71,12 @@ def account_name(inputs: Json, expected: Json, better: Json) -> list[str]:
 def identity_name(inputs: Json, expected: Json, better: Json) -> list[str]:
     """As the original's, up to where a hash tells apart what a cut would make equal."""
     found = names.identity(inputs["name"], inputs["namespace"], inputs["secret"])
-    whole = f"{inputs['name']}-{inputs['namespace']}-{inputs['secret']}"
+    full = f"{inputs['name']}-{inputs['namespace']}-{inputs['secret']}"
     want = expected["identity_name"]
-    if len(whole) != expected.get("untruncated_length", len(whole)):
-        return [f"untruncated_length: got {len(whole)}"]
+    if len(full) != expected.get("untruncated_length", len(full)):
+        return [f"untruncated_length: got {len(full)}"]
     other = names.identity(inputs["name"], inputs["namespace"], f"{inputs['secret']}x")
-    if len(whole) == len(want):
+    if len(full) == len(want):
         return [] if found == want else [f"got {found}"]
     cut = "hash" in str(better.get("why", ""))
     if not cut:
@@ -118,18 +118,18 @@ def credential_name(inputs: Json, expected: Json, better: Json) -> list[str]:
     legal = re.compile(better["legal"])
     problems = []
     found = [names.credential(name) for name in inputs["names"]]
-    for name, made in zip(inputs["names"], found, strict=True):
-        if not legal.fullmatch(made):
-            problems.append(f"{name} becomes {made}, which is not legal")
-        if legal.fullmatch(name) and made != name:
-            problems.append(f"{name} is legal and becomes {made}")
+    for name, created in zip(inputs["names"], found, strict=True):
+        if not legal.fullmatch(created):
+            problems.append(f"{name} becomes {created}, which is not legal")
+        if legal.fullmatch(name) and created != name:
+            problems.append(f"{name} is legal and becomes {created}")
     if len(set(found)) != len(found):
         problems.append(f"two become one: {found}")
     if "map" in better and not better["map"].startswith("slug plus hash"):
         problems.append(f"the runner knows no mapping {better['map']!r}")
-    for name, made in zip(inputs["names"], found, strict=True):
-        if made != name and not made.startswith(re.sub("[^a-zA-Z0-9]+", "-", name)[:8].strip("-")):
-            problems.append(f"{made} does not begin as {name}")
+    for name, created in zip(inputs["names"], found, strict=True):
+        if created != name and not created.startswith(re.sub("[^a-zA-Z0-9]+", "-", name)[:8].strip("-")):
+            problems.append(f"{created} does not begin as {name}")
     return problems
 
 
@@ -230,11 +230,11 @@ def gcp_issuer(vector: Json) -> list[str]:
     found = [gcp_names.issuer(name, universe) for universe in vector["inputs"]["universe_domains"]]
     wrong = [f"issuer: got {found}"] if found != want["issuer"] else []
     if "pool-jwk-file" in want:
-        asked = gcp_request.GcpRequest(name, "my-project-1", embedded=True)
-        body = gcp_providers.body(asked, "{}")["oidc"]
+        requested = gcp_request.GcpRequest(name, "my-project-1", embedded=True)
+        body = gcp_providers.body(requested, "{}")["oidc"]
         if body.get("jwksJson") != "{}" or gcp_providers.KEYS not in want["pool-jwk-file"]:
             wrong.append(f"keys are kept otherwise: {body}, {gcp_providers.KEYS}")
-        steps = gcp_plan.issuer(asked, gcp_observed.ObservedGcp(number="1"), ()).steps
+        steps = gcp_plan.issuer(requested, gcp_observed.ObservedGcp(number="1"), ()).steps
         wrong += [f"a bucket: {step}" for step in steps if "ucket" in type(step.action).__name__]
     return wrong
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.vectors.ccoctl_stage import Run, ran
-from tests.vectors.ccoctl_world import CONSTANTS, Before, flag
+from tests.vectors.ccoctl_before import CONSTANTS, Before, flag
+from tests.vectors.ccoctl_run import Run, ran
 from vestibule.clouds.azure import endpoints
 from vestibule_simulators.azure import state
 
@@ -51,10 +51,10 @@ def again(vector: Json, expected: Json, better: Json) -> Iterator[str]:
                 yield f"the group stays: {run.err[-300:]}"
 
 
-def _same_names(vector: Json, said: str) -> Iterator[str]:
+def _same_names(vector: Json, message: str) -> Iterator[str]:
     """Two runs from nothing give the same names to the same role assignments."""
-    if not said.startswith("deterministic"):
-        yield f"the runner knows no role assignment name that is {said!r}"
+    if not message.startswith("deterministic"):
+        yield f"the runner knows no role assignment name that is {message!r}"
     found = []
     for _ in range(2):
         with ran(vector) as run:
@@ -64,23 +64,23 @@ def _same_names(vector: Json, said: str) -> Iterator[str]:
         yield f"role assignments have other names in a second run: {found}"
 
 
-def foreign_account(run: Run, said: str) -> Iterator[str]:
+def foreign_account(run: Run, message: str) -> Iterator[str]:
     """Every storage account that was deleted carried the tag of this name."""
-    if "owned tag" not in said:
-        yield f"the runner knows no storage account that is {said!r}"
+    if "owned tag" not in message:
+        yield f"the runner knows no storage account that is {message!r}"
     for call in run.writes:
         if call["method"] != "DELETE" or "/storageaccounts/" not in call["path"].lower():
             continue
-        there = run.before.resources.get(call["path"].lower()) or {}
-        if not run.before.owned.items() <= (there.get("tags") or {}).items():
+        existing = run.before.resources.get(call["path"].lower()) or {}
+        if not run.before.owned.items() <= (existing.get("tags") or {}).items():
             yield f"deleted without the tag: {call['path']}"
 
 
 def credentials(vector: Json, inputs: Json, expected: Json, better: Json) -> Iterator[str]:
     """One run for each credential that may be there."""
-    for number, (there, want) in enumerate(zip(inputs["existing_fic"], expected["put"], strict=True)):
+    for number, (existing, want) in enumerate(zip(inputs["existing_fic"], expected["put"], strict=True)):
         before = Before(vector)
-        before.credential("sa-one", **there)
+        before.credential("sa-one", **existing)
         with ran(vector, before) as run:
             paths = [call["path"].lower() for call in run.writes if call["method"] == "PUT"]
             found = any("/federatedidentitycredentials/" in path for path in paths)

@@ -32,7 +32,7 @@ def check(name: str, inputs: Json, expected: Json) -> list[str]:
         return _same("conditions", found, expected["conditions"])
     if name == "broker_secret":
         pairs = zip(inputs["cases"], expected["result"], strict=True)
-        return [problem for case, said in pairs for problem in _brokered(case, said)]
+        return [problem for case, message in pairs for problem in _brokered(case, message)]
     return [f"the operator has no function for {name}"]
 
 
@@ -81,8 +81,8 @@ def _conditions(case: Json) -> list[str]:
     problems = (status.InstallProblem("Unavailable", "x"),) if seconds else ()
     unproven = "" if case.get("availableReplicas", 2) else "nobody answers"
     seen = status.InstallObservation(deployment, problems, seconds, unproven=unproven)
-    told = unusual(status.conditions(seen))
-    listed = [f"{one.type}={one.status}/{one.reason}" for one in told]
+    reported = unusual(status.conditions(seen))
+    listed = [f"{one.type}={one.status}/{one.reason}" for one in reported]
     if seconds:
         return [text for text in listed if text.startswith("Degraded")]
     return [text for text in listed if text.startswith(("Available", "Progressing"))][:1]
@@ -94,21 +94,23 @@ def unusual(conditions: Sequence[Condition]) -> list[Condition]:
     return [one for one in conditions if usual.get(one.type, one.status) != one.status]
 
 
-def _brokered(case: Json, said: str) -> list[str]:
+def _brokered(case: Json, message: str) -> list[str]:
     request = CredentialsRequest("cr", "ns", "secret", ("sa",), TOKEN_FILE, case["spec"])
-    made = credentials_secret.broker(
-        request, "azure", mode=case["mode"], issuer=case["issuer"], exists="already" in said
+    created = credentials_secret.broker(
+        request, "azure", mode=case["mode"], issuer=case["issuer"], exists="already" in message
     )
-    if said.startswith("no secret"):
-        return [] if made == credentials_secret.BrokeredSecret() else [f"{case}: got {made}"]
-    if said.startswith("secret with"):
-        keys = [part.strip() for part in said.removeprefix("secret with").split(",")]
-        found = [*(made.secret or {}).get("stringData", {})]
+    if message.startswith("no secret"):
+        return [] if created == credentials_secret.BrokeredSecret() else [f"{case}: got {created}"]
+    if message.startswith("secret with"):
+        keys = [part.strip() for part in message.removeprefix("secret with").split(",")]
+        found = [*(created.secret or {}).get("stringData", {})]
         return [] if found == keys else [f"{case}: keys are {found}"]
     missing = ("azureTenantID", "azureRegion", "azureSubscriptionID")
-    wanted = (
+    expected = (
         (credentials_secret.FAILURE, *missing)
-        if said.startswith(credentials_secret.FAILURE)
+        if message.startswith(credentials_secret.FAILURE)
         else ("invalid",)
     )
-    return [f"{case}: {word!r} is not in {made.failure!r}" for word in wanted if word not in made.failure]
+    return [
+        f"{case}: {word!r} is not in {created.failure!r}" for word in expected if word not in created.failure
+    ]

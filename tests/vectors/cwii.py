@@ -68,11 +68,11 @@ def _text(value: Any) -> str:
 def check(vector: Json) -> list[str]:
     """Everything in which we differ from the case."""
     expect = vector["expect"]
-    wanted = settings(vector.get("config", {}))
+    expected = settings(vector.get("config", {}))
     objects = [vector.get("namespace"), vector.get("serviceAccount"), *vector.get("owners", [])]
     cluster = case.cluster_of(objects, vector.get("faults"))
     pod = vector["pod"]
-    answer = case.ask(pod, cluster, wanted, dry_run=vector.get("dryRun", False))
+    answer = case.ask(pod, cluster, expected, dry_run=vector.get("dryRun", False))
     problems: list[str] = []
 
     def same(what: str, got: Any, want: Any) -> None:
@@ -81,7 +81,7 @@ def check(vector: Json) -> list[str]:
 
     same("allowed", answer.response["allowed"], expect["allowed"])
     same("outcome", answer.verdict.outcome, expect["outcome"])
-    if "status" in expect and wanted.mode == "strict":
+    if "status" in expect and expected.mode == "strict":
         same("status", answer.response.get("status"), expect["status"])
     if "patchOps" in expect:
         same("patchOps", answer.operations, expect["patchOps"])
@@ -98,8 +98,8 @@ def check(vector: Json) -> list[str]:
             same(key, found, expect.get(key, found))
     same("configMapsApplied", answer.applied, expect.get("configMapsApplied", []))
     if answer.response["allowed"]:
-        problems += _second_pass(answer.pod, cluster, wanted)
-    problems += _offline(vector, objects, wanted, answer)
+        problems += _second_pass(answer.pod, cluster, expected)
+    problems += _offline(vector, objects, expected, answer)
     return problems
 
 
@@ -157,4 +157,4 @@ def _offline(
         return []
     from tests.vectors import offline
 
-    return offline.compare(vector["pod"], [thing for thing in objects if thing], wanted, answer)
+    return offline.compare(vector["pod"], [obj for obj in objects if obj], wanted, answer)

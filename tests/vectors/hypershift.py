@@ -67,26 +67,26 @@ def _kind(vector: Json) -> tuple[str, Check] | None:
 def _sidecar(inputs: Json, want: Json) -> Iterator[str]:
     hosted, images = inputs["hostedControlPlane"], inputs.get("payloadImages") or IMAGES
     before = deployment(hosted)
-    made = sidecar.added(before, hosted, images)
+    created = sidecar.added(before, hosted, images)
     webhook = hypershift_webhooks.of(hosted)
     assert webhook is not None
-    for key, wanted in want.items():
+    for key, expected in want.items():
         if key == "deployment":
-            yield from _deployment(made, wanted)
+            yield from _deployment(created, expected)
         elif key == "kubeconfigServer":
             found = hypershift_objects.server(webhook, hosted)
-            if found != wanted:
+            if found != expected:
                 yield f"kubeconfigServer: got {found}"
         elif key == "flagsInOrder":
-            found_flags = _flags(_container(made, webhook.name))
-            if found_flags != wanted:
+            found_flags = _flags(_container(created, webhook.name))
+            if found_flags != expected:
                 yield f"flags: got {found_flags}"
         elif key == "flagAbsent":
-            there = [flag.partition("=")[0] for flag in _flags(_container(made, webhook.name))]
-            yield from (f"{flag} is there" for flag in wanted if flag in there)
+            existing = [flag.partition("=")[0] for flag in _flags(_container(created, webhook.name))]
+            yield from (f"{flag} is there" for flag in expected if flag in existing)
         else:
             yield f"the case wants {key}, which the runner does not know"
-    if sidecar.added(made, hosted, images) != made:
+    if sidecar.added(created, hosted, images) != created:
         yield "a second pass changes the Deployment"
 
 
@@ -111,28 +111,28 @@ def _refused(inputs: Json, want: Json) -> Iterator[str]:
 
 def _deployment(made: Json, want: Json) -> Iterator[str]:
     pod = made["spec"]["template"]["spec"]
-    for key, wanted in want.items():
+    for key, expected in want.items():
         if key in ("name", "namespace"):
-            if made["metadata"][key] != wanted:
+            if made["metadata"][key] != expected:
                 yield f"{key}: got {made['metadata'][key]}"
         elif key == "containersContain":
-            for one in wanted:
+            for one in expected:
                 yield from _same_container(_container(made, one["name"]), one)
         elif key == "volumesContain":
-            there = {one["name"]: one for one in pod["volumes"]}
-            for one in wanted:
-                yield from differences(f"volume {one['name']}", there.get(one["name"], {}), one)
+            existing = {one["name"]: one for one in pod["volumes"]}
+            for one in expected:
+                yield from differences(f"volume {one['name']}", existing.get(one["name"], {}), one)
         elif key == "containerPortsDeclared":
             added = [
                 one for one in pod["containers"] if one["name"] in {w.name for w in hypershift_webhooks.ALL}
             ]
             ports = [port for one in added for port in one.get("ports", [])]
-            if ports != wanted:
+            if ports != expected:
                 yield f"ports: got {ports}"
         elif key == "containerKeysAbsent":
             for one in want["containersContain"]:
                 found = _container(made, one["name"])
-                yield from (f"{one['name']} has {name}" for name in wanted if name in found)
+                yield from (f"{one['name']} has {name}" for name in expected if name in found)
         else:
             yield f"the case wants {key} of the Deployment, which the runner does not know"
 
@@ -150,20 +150,20 @@ def _same_container(found: Json, want: Json) -> Iterator[str]:
     yield from differences(f"container {want['name']}", found, plain)
     contract = want.get("argv_contract") or {}
     script = "\n".join(found.get("args", []))
-    for key, wanted in contract.items():
+    for key, expected in contract.items():
         holds: dict[str, Callable[[], bool]] = {
-            "one_script_argument": lambda: (len(found["args"]) == 1) == wanted,  # noqa: B023
-            "blocks_until_ok": lambda: script.startswith("until curl ") and f" {wanted};" in script,  # noqa: B023
+            "one_script_argument": lambda: (len(found["args"]) == 1) == expected,  # noqa: B023
+            "blocks_until_ok": lambda: script.startswith("until curl ") and f" {expected};" in script,  # noqa: B023
             "probe_is": lambda: (
-                wanted == _PROBE  # noqa: B023
+                expected == _PROBE  # noqa: B023
                 and all(word in script for word in ("--fail", "--insecure", "sleep 2;"))
                 and not any(word in script for word in ("--header", "--cert", "--user"))
             ),
-            "then_exec": lambda: f"\nexec {wanted} " in script,  # noqa: B023
-            "flags_in_order": lambda: _flags(found) == wanted,  # noqa: B023
+            "then_exec": lambda: f"\nexec {expected} " in script,  # noqa: B023
+            "flags_in_order": lambda: _flags(found) == expected,  # noqa: B023
         }
         if key not in holds or not holds[key]():
-            yield f"{key} is not {wanted!r}: {script!r}"
+            yield f"{key} is not {expected!r}: {script!r}"
 
 
 _PROBE = "curl, TLS unverified, fail on HTTP error, every 2 s, anonymous"
@@ -182,36 +182,36 @@ def _others(inputs: Json, want: Json) -> Iterator[str]:
     absent = want["forEach"]
     for hosted in inputs["hostedControlPlanes"]:
         place = hosted["spec"]["platform"]["type"]
-        whole = hypershift_objects.all_objects(given(hosted), NOW)
-        pod = whole.deployment["spec"]["template"]["spec"]
-        there = {
+        full = hypershift_objects.all_objects(given(hosted), NOW)
+        pod = full.deployment["spec"]["template"]["spec"]
+        existing = {
             "containersAbsent": [one["name"] for one in pod["containers"]],
             "volumesAbsent": [one["name"] for one in pod["volumes"]],
-            "secretsAbsent": [one["metadata"]["name"] for one in whole.secrets],
-            "guestAbsent": [{"kind": one["kind"], "name": one["metadata"]["name"]} for one in whole.guest],
+            "secretsAbsent": [one["metadata"]["name"] for one in full.secrets],
+            "guestAbsent": [{"kind": one["kind"], "name": one["metadata"]["name"]} for one in full.guest],
         }
         for key, names in absent.items():
-            if key not in there:
+            if key not in existing:
                 yield f"the case wants {key}, which the runner does not know"
-            yield from (f"{place}: {name} is there" for name in names if name in there.get(key, []))
-        if whole.guest or whole.secrets:
-            yield f"{place}: {len(whole.guest)} guest objects and {len(whole.secrets)} Secrets"
+            yield from (f"{place}: {name} is there" for name in names if name in existing.get(key, []))
+        if full.guest or full.secrets:
+            yield f"{place}: {len(full.guest)} guest objects and {len(full.secrets)} Secrets"
 
 
 def _guest(inputs: Json, want: Json) -> Iterator[str]:
     """The guest's objects."""
-    whole = hypershift_objects.all_objects(
+    full = hypershift_objects.all_objects(
         given(inputs["hostedControlPlane"], bundle=inputs["rootCABundle"]), NOW
     )
-    there = {one["kind"]: one for one in whole.guest}
+    existing = {one["kind"]: one for one in full.guest}
     for key, wanted in want.items():
         if key == "guestObjects":
             for one in wanted:
                 expected = rules.decoded(one)
-                yield from subset(f"{one['kind']}", there.get(one["kind"], {}), expected)
+                yield from subset(f"{one['kind']}", existing.get(one["kind"], {}), expected)
         elif key == "guestKindsCreatedExactly":
-            if sorted(there) != sorted(wanted) or len(whole.guest) != len(wanted):
-                yield f"kinds: got {[one['kind'] for one in whole.guest]}"
+            if sorted(existing) != sorted(wanted) or len(full.guest) != len(wanted):
+                yield f"kinds: got {[one['kind'] for one in full.guest]}"
         else:
             yield f"the case wants {key}, which the runner does not know"
 

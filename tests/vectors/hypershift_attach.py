@@ -27,44 +27,44 @@ from vestibule.operator.controllers.hosted.platforms import kamaji as kamajis
 Json = dict[str, Any]
 
 
-def _request(asked: Json) -> desired.HostedRequest:
+def _request(requested: Json) -> desired.HostedRequest:
     known = {"tenantID": "tenant_id", "azureEnvironment": "environment", "attach": "attach"}
-    return desired.HostedRequest(**{known[key]: value for key, value in asked.items()})
+    return desired.HostedRequest(**{known[key]: value for key, value in requested.items()})
 
 
 def separate(inputs: Json, want: Json) -> Iterator[str]:
     """A Deployment of our own beside a control plane."""
     hosted = inputs["hostedControlPlane"]
     target = platform_table.ALL["hypershift"].target(hosted, [], NOW)
-    beside = [deployment(hosted), *secrets(target.namespace).values()]
-    made = desired.plan(
-        _request(inputs["request"]), target, AttachObservation(["kube-apiserver"]), beside, NOW
+    adjacent = [deployment(hosted), *secrets(target.namespace).values()]
+    created = desired.plan(
+        _request(inputs["request"]), target, AttachObservation(["kube-apiserver"]), adjacent, NOW
     )
-    for key, wanted in want.items():
+    for key, expected in want.items():
         if key == "managementObjects":
-            for one in wanted:
-                yield from _managed(made.management, one)
+            for one in expected:
+                yield from _managed(created.management, one)
         elif key == "guestWebhookURL":
-            found = made.guest[-1]["webhooks"][0]["clientConfig"]["url"]
-            if found != wanted:
+            found = created.guest[-1]["webhooks"][0]["clientConfig"]["url"]
+            if found != expected:
                 yield f"url: got {found}"
         elif key == "kubeApiserverDeploymentTouched":
-            names = [(one["kind"], one["metadata"]["name"]) for one in made.management]
-            if (("Deployment", "kube-apiserver") in names or made.edit is not None) != wanted:
+            names = [(one["kind"], one["metadata"]["name"]) for one in created.management]
+            if (("Deployment", "kube-apiserver") in names or created.edit is not None) != expected:
                 yield "the API server's Deployment is touched"
         elif key == "mustHoldBeforeGuestConfigurationIsCreated":
-            if list(made.gates) != wanted:
-                yield f"gates: got {made.gates}"
+            if list(created.gates) != expected:
+                yield f"gates: got {created.gates}"
         else:
             yield f"the case wants {key}, which the runner does not know"
     again = desired.plan(
         _request(inputs["request"]),
         target,
         AttachObservation(["kube-apiserver"]),
-        [*beside, *made.management],
+        [*adjacent, *created.management],
         NOW,
     )
-    if (again.management, again.guest) != (made.management, made.guest):
+    if (again.management, again.guest) != (created.management, created.guest):
         yield "a second pass differs"
 
 
@@ -93,18 +93,18 @@ def built_in(inputs: Json, want: Json) -> Iterator[str]:
     seen = AttachObservation(
         inputs["liveKubeApiserverContainers"], inputs["guest"]["mutatingWebhookConfigurations"]
     )
-    made = desired.plan(desired.HostedRequest(), target, seen, [], NOW)
-    for key, wanted in want.items():
+    created = desired.plan(desired.HostedRequest(), target, seen, [], NOW)
+    for key, expected in want.items():
         if key == "writes":
-            found = len(made.management) + len(made.guest) + (made.edit is not None)
-            if found != wanted:
+            found = len(created.management) + len(created.guest) + (created.edit is not None)
+            if found != expected:
                 yield f"{found} writes"
         elif key == "status":
-            yield from subset("status", made.choice.status, wanted)
+            yield from subset("status", created.choice.status, expected)
         elif key == "ifTakeoverRequested":
             taken = desired.plan(desired.HostedRequest(attach="deployment"), target, seen, [], NOW)
             if (
-                not wanted.startswith("refuse:")
+                not expected.startswith("refuse:")
                 or taken.choice.way is not None
                 or "re-creates" not in str(taken.choice.conditions)
             ):
@@ -122,25 +122,25 @@ def kamaji(inputs: Json, want: Json) -> Iterator[str]:
     fields |= {"additionalContainers": [theirs[0]], "additionalVolumes": [theirs[1]]}
     request = _request(inputs["request"])
     target = kamajis.target(tenant, [], NOW)
-    made = desired.plan(request, target, AttachObservation(), [], NOW)
-    assert made.edit is not None
-    for key, wanted in want.items():
+    created = desired.plan(request, target, AttachObservation(), [], NOW)
+    assert created.edit is not None
+    for key, expected in want.items():
         if key == "readModifyWriteOf":
-            yield from _read_modify_write(tenant, made, request, wanted, theirs)
+            yield from _read_modify_write(tenant, created, request, expected, theirs)
         elif key == "ifOwnedByKamajiControlPlane":
-            if not wanted.startswith("write the same entries on the owner instead"):
-                yield f"the runner knows no way to {wanted!r}"
+            if not expected.startswith("write the same entries on the owner instead"):
+                yield f"the runner knows no way to {expected!r}"
             yield from _owned(tenant, request)
         elif key == "guestKubeconfigSource":
-            preferred = list(target.kubeconfig.keys)[: len(wanted["keyPreference"])]
-            if (target.kubeconfig.secret, preferred) != (wanted["secret"], wanted["keyPreference"]):
+            preferred = list(target.kubeconfig.keys)[: len(expected["keyPreference"])]
+            if (target.kubeconfig.secret, preferred) != (expected["secret"], expected["keyPreference"]):
                 yield f"kubeconfig: got {target.kubeconfig}"
         elif key == "apiserverCA":
-            if (target.ca.secret, list(target.ca.keys)) != (wanted["secret"], wanted["keys"]):
+            if (target.ca.secret, list(target.ca.keys)) != (expected["secret"], expected["keys"]):
                 yield f"ca: got {target.ca}"
         elif key == "guestWebhookURL":
-            if made.guest[-1]["webhooks"][0]["clientConfig"]["url"] != wanted:
-                yield f"url: got {made.url}"
+            if created.guest[-1]["webhooks"][0]["clientConfig"]["url"] != expected:
+                yield f"url: got {created.url}"
         elif key != "why":
             yield f"the case wants {key}, which the runner does not know"
 
@@ -163,8 +163,8 @@ def _read_modify_write(
     if edit.thing["metadata"].get(want.get("guardedBy", "resourceVersion")) != "41":
         yield f"the write is not guarded by {want.get('guardedBy')}"
     fields = edit.thing["spec"]["controlPlane"]["deployment"]
-    kept = theirs[0] in fields["additionalContainers"] and theirs[1] in fields["additionalVolumes"]
-    if kept != want.get("foreignEntriesKept", kept):
+    stored = theirs[0] in fields["additionalContainers"] and theirs[1] in fields["additionalVolumes"]
+    if stored != want.get("foreignEntriesKept", stored):
         yield f"foreign entries: {fields}"
     if [one["name"] for one in fields["additionalContainers"]] != ["theirs", hypershift_webhooks.OURS]:
         yield f"containers: {fields['additionalContainers']}"
@@ -201,38 +201,38 @@ def providers(inputs: Json, want: Json) -> Iterator[str]:
     if want.keys() != set(inputs["providers"]):
         yield f"wants {sorted(want)}, gives {sorted(inputs['providers'])}"
     for name in inputs["providers"]:
-        flavour = platform_table.ALL[name]
-        group, kind = flavour.KINDS[0]
+        platform = platform_table.ALL[name]
+        group, kind = platform.KINDS[0]
         meta = {"name": inputs["name"], "namespace": inputs["namespace"]}
-        thing = {"apiVersion": f"{group}/v1beta2", "kind": kind, "metadata": meta, "spec": {}}
-        target = flavour.target(thing, [], NOW)
-        for key, wanted in want[name].items():
+        obj = {"apiVersion": f"{group}/v1beta2", "kind": kind, "metadata": meta, "spec": {}}
+        target = platform.target(obj, [], NOW)
+        for key, expected in want[name].items():
             if key in ("kubeconfig", "ca", "clientSigner"):
                 source = {"kubeconfig": target.kubeconfig, "ca": target.ca, "clientSigner": target.signer}[
                     key
                 ]
                 assert source is not None
-                if source.secret != wanted["secret"]:
+                if source.secret != expected["secret"]:
                     yield f"{name}: {key} is in {source.secret}"
-                if "key" in wanted and source.keys != (wanted["key"],):
+                if "key" in expected and source.keys != (expected["key"],):
                     yield f"{name}: {key} is under {source.keys}"
-                if "keys" in wanted and sorted(source.keys) != sorted(wanted["keys"]):
+                if "keys" in expected and sorted(source.keys) != sorted(expected["keys"]):
                     yield f"{name}: {key} is under {source.keys}"
-                if "server" in wanted and wanted["server"].partition(" ")[0] != target.server:
+                if "server" in expected and expected["server"].partition(" ")[0] != target.server:
                     yield f"{name}: server is {target.server}"
-                if "otherKeys" in wanted and not set(target.ca.keys) <= set(wanted["otherKeys"]):
+                if "otherKeys" in expected and not set(target.ca.keys) <= set(expected["otherKeys"]):
                     yield f"{name}: the authority is under {target.ca.keys}"
             elif key == "external":
-                yield from _external(flavour.target, thing, wanted)
+                yield from _external(platform.target, obj, expected)
             elif key == "pausedBy":
-                yield from _paused(flavour.target, thing, wanted)
+                yield from _paused(platform.target, obj, expected)
             elif key == "workload":
-                if target.workload != wanted:
+                if target.workload != expected:
                     yield f"{name}: runs in {target.workload}"
             elif key == "attachVia":
-                edit = flavour.attached(thing, sidecar.ours(sidecar.SidecarSpec()), sidecar.our_volumes())
+                edit = platform.attached(obj, sidecar.ours(sidecar.SidecarSpec()), sidecar.our_volumes())
                 (patch,) = edit.thing["spec"]["patches"] if edit else [{}]
-                words = re.findall(r"target kind (\w+), type (\w+)", wanted)[0]
+                words = re.findall(r"target kind (\w+), type (\w+)", expected)[0]
                 if (patch["target"]["kind"], patch["patch"]["type"]) != words:
                     yield f"{name}: attached by {patch}"
             elif key == "rewriteServer":
@@ -242,24 +242,24 @@ def providers(inputs: Json, want: Json) -> Iterator[str]:
                 yield f"the case wants {key} of {name}, which the runner does not know"
 
 
-def _external(target: Any, thing: Json, wanted: Json) -> Iterator[str]:
-    said = {**thing, "status": {"kubeConfig": {"name": "mine", "key": "here"}}}
-    found, usual = target(said, [], NOW).external, target(thing, [], NOW).external
+def _external(target: Any, obj: Json, wanted: Json) -> Iterator[str]:
+    message = {**obj, "status": {"kubeConfig": {"name": "mine", "key": "here"}}}
+    found, usual = target(message, [], NOW).external, target(obj, [], NOW).external
     if (found.secret, found.keys) != ("mine", ("here",)) or wanted["from"] != "status.kubeConfig":
         yield f"external: got {found}"
     if f"{usual.secret}/{usual.keys[0]}" != wanted["default"]:
         yield f"external: the usual one is {usual}"
 
 
-def _paused(target: Any, thing: Json, wanted: list[str]) -> Iterator[str]:
+def _paused(target: Any, obj: Json, wanted: list[str]) -> Iterator[str]:
     marks = {
-        "spec.paused on Cluster": {**thing, "spec": {"paused": True}},
+        "spec.paused on Cluster": {**obj, "spec": {"paused": True}},
         "annotation cluster.x-k8s.io/paused": {
-            **thing,
-            "metadata": {**thing["metadata"], "annotations": {"cluster.x-k8s.io/paused": ""}},
+            **obj,
+            "metadata": {**obj["metadata"], "annotations": {"cluster.x-k8s.io/paused": ""}},
         },
     }
-    if target(thing, [], NOW).pause.paused:
+    if target(obj, [], NOW).pause.paused:
         yield "paused without a mark"
     yield from (f"{mark}: not paused" for mark in wanted if not target(marks[mark], [], NOW).pause.paused)
 
@@ -284,15 +284,15 @@ def end_to_end(inputs: Json, want: Json) -> Iterator[str]:
     entry = hosted_objects.configuration(hosted_objects.hypershift(hypershift_webhooks.AZURE, "CA"))[
         "webhooks"
     ][0]
-    for case, wanted in paired(inputs["cases"], want["cases"]):
+    for case, expected in paired(inputs["cases"], want["cases"]):
         yield from (
             f"{case['case']}: {text}"
-            for text in pod_facts(_admitted(case, inputs, settings_of(flags, environ), entry), wanted)
+            for text in pod_facts(_admitted(case, inputs, settings_of(flags, environ), entry), expected)
         )
-        if "mutatedAfterDeleteAndRecreateOnceUp" in wanted:
+        if "mutatedAfterDeleteAndRecreateOnceUp" in expected:
             up = {key: value for key, value in case.items() if key != "webhook"}
             found = mutated(_admitted(up, inputs, settings_of(flags, environ), entry))
-            if found != wanted["mutatedAfterDeleteAndRecreateOnceUp"]:
+            if found != expected["mutatedAfterDeleteAndRecreateOnceUp"]:
                 yield f"{case['case']}: mutated is {found} once it is up"
     if "layoutOfUpstream_v1_6_0" in want:
         layout = want["layoutOfUpstream_v1_6_0"]
@@ -335,24 +335,24 @@ def mutated(pod: Json) -> bool:
 def pod_facts(pod: Json, want: Json) -> Iterator[str]:
     """What a case wants of a pod that was admitted."""
     container = pod["spec"]["containers"][0]
-    for key, wanted in want.items():
+    for key, expected in want.items():
         if key == "volume":
-            found = [one for one in pod["spec"].get("volumes", []) if one["name"] == wanted["name"]]
-            yield from subset("volumes", found, [wanted])
+            found = [one for one in pod["spec"].get("volumes", []) if one["name"] == expected["name"]]
+            yield from subset("volumes", found, [expected])
         elif key == "env":
             env = {one["name"]: one.get("value") for one in container.get("env", [])}
-            yield from subset("env", env, wanted)
+            yield from subset("env", env, expected)
         elif key == "mountPath":
-            if wanted not in [one["mountPath"] for one in container.get("volumeMounts", [])]:
+            if expected not in [one["mountPath"] for one in container.get("volumeMounts", [])]:
                 yield f"mounts: got {container.get('volumeMounts')}"
         elif key == "mutated":
-            if mutated(pod) != wanted:
+            if mutated(pod) != expected:
                 yield f"mutated is {mutated(pod)}"
         elif key == "webhookCalled":
-            if wanted != mutated(pod):  # whoever is called with these pods gives them an identity
+            if expected != mutated(pod):  # whoever is called with these pods gives them an identity
                 yield f"called is {mutated(pod)}"
         elif key == "admitted":
-            if wanted is not True:
+            if expected is not True:
                 yield "it was admitted"
         elif key not in ("case", "because", "mutatedAfterDeleteAndRecreateOnceUp"):
             yield f"the case wants {key}, which the runner does not know"

@@ -185,12 +185,12 @@ FORMATS: Mapping[str, tuple[Format, Format]] = {
 
 def format_of(name: str) -> Format:
     """The keys of a case of this check; a check that nobody knows has none."""
-    given, wanted = FORMATS.get(name, ({}, {}))
+    given, expected = FORMATS.get(name, ({}, {}))
     return {
         **_keys("id", "name", "profile", "compare"),
         **dict.fromkeys(("title", "provenance", "notes"), PROSE),
         "input": given,
-        "expect": wanted,
+        "expect": expected,
     }
 
 

@@ -53,7 +53,7 @@ def _authority(name: str) -> tuple[str, str]:
         ]
     )
     days = datetime.timedelta(days=3650)
-    made = (
+    created = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(subject)
@@ -69,7 +69,7 @@ def _authority(name: str) -> tuple[str, str]:
         serialization.PrivateFormat.TraditionalOpenSSL,
         serialization.NoEncryption(),
     )
-    return made.public_bytes(serialization.Encoding.PEM).decode(), private.decode()
+    return created.public_bytes(serialization.Encoding.PEM).decode(), private.decode()
 
 
 def authority(secret: str, common_name: str, namespace: str = "clusters-hcp") -> Json:

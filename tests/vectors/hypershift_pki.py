@@ -42,21 +42,21 @@ def text(secret: Json, key: str) -> str:
 def serving(inputs: Json, want: Json) -> Iterator[str]:
     """The Secret with the serving certificate."""
     hosted, signer = inputs["hostedControlPlane"], inputs["rootCASecret"]
-    there = given(hosted).secrets[signer["name"]]
-    yield from subset("rootCASecret", sorted(there["data"]), sorted(signer["keys"]))
-    whole = hypershift_objects.all_objects(given(hosted), NOW)
-    secret = whole.secrets[0]
-    if not authorities.signed_by(text(secret, "tls.crt"), text(there, "ca.crt")):
+    existing = given(hosted).secrets[signer["name"]]
+    yield from subset("rootCASecret", sorted(existing["data"]), sorted(signer["keys"]))
+    full = hypershift_objects.all_objects(given(hosted), NOW)
+    secret = full.secrets[0]
+    if not authorities.signed_by(text(secret, "tls.crt"), text(existing, "ca.crt")):
         yield f"{signer['name']} did not sign the certificate"
-    for key, wanted in want.items():
+    for key, expected in want.items():
         if key == "secret":
-            yield from _secret(secret, wanted)
+            yield from _secret(secret, expected)
         elif key == "certificate":
-            yield from _certificate(text(secret, "tls.crt"), wanted, text(secret, "tls.key"))
+            yield from _certificate(text(secret, "tls.crt"), expected, text(secret, "tls.key"))
         elif key == "secondReconcile":
-            kept = {one["metadata"]["name"]: one for one in whole.secrets}
-            again = hypershift_objects.all_objects(given(hosted, kept=kept), NOW + _DAY)
-            if (again.secrets == whole.secrets) is not wanted["certificateUnchanged"]:
+            stored = {one["metadata"]["name"]: one for one in full.secrets}
+            again = hypershift_objects.all_objects(given(hosted, kept=stored), NOW + _DAY)
+            if (again.secrets == full.secrets) is not expected["certificateUnchanged"]:
                 yield "a second pass changes a Secret"
         else:
             yield f"the case wants {key}, which the runner does not know"
@@ -64,8 +64,8 @@ def serving(inputs: Json, want: Json) -> Iterator[str]:
 
 def kubeconfig(inputs: Json, want: Json) -> Iterator[str]:
     """The Secret with the kubeconfig."""
-    whole = hypershift_objects.all_objects(given(inputs["hostedControlPlane"]), NOW)
-    secret = whole.secrets[1]
+    full = hypershift_objects.all_objects(given(inputs["hostedControlPlane"]), NOW)
+    secret = full.secrets[1]
     if "signerSecret" in inputs:
         signer = text(authority(*_SIGNERS[f"{inputs['signerSecret']} ca.crt"]), "ca.crt")
         if not authorities.signed_by(text(secret, "tls.crt"), signer):
@@ -74,16 +74,16 @@ def kubeconfig(inputs: Json, want: Json) -> Iterator[str]:
         trusted = encoded(text(authority(*_SIGNERS[inputs["trust"]]), "ca.crt"))
         entry = yaml.safe_load(text(secret, "kubeconfig"))["clusters"][0]["cluster"]
         yield from subset("trust", entry.get("certificate-authority-data"), trusted)
-    for key, wanted in want.items():
+    for key, expected in want.items():
         if key == "secret":
-            yield from _secret(secret, wanted)
+            yield from _secret(secret, expected)
         elif key == "clientCertificate":
-            yield from _certificate(text(secret, "tls.crt"), wanted)
+            yield from _certificate(text(secret, "tls.crt"), expected)
         elif key == "kubeconfig":
             document = yaml.safe_load(text(secret, "kubeconfig"))
-            yield from subset("kubeconfig", document, _filled(wanted, secret))
+            yield from subset("kubeconfig", document, _filled(expected, secret))
         elif key == "guestServiceAccountObjectCreated":
-            if any(one["kind"] == "ServiceAccount" for one in whole.guest) != wanted:
+            if any(one["kind"] == "ServiceAccount" for one in full.guest) != expected:
                 yield "a ServiceAccount is made in the guest"
         else:
             yield f"the case wants {key}, which the runner does not know"
@@ -105,19 +105,19 @@ def _filled(wanted: Any, secret: Json) -> Any:
 
 def _secret(secret: Json, want: Json) -> Iterator[str]:
     meta = secret["metadata"]
-    for key, wanted in want.items():
+    for key, expected in want.items():
         if key in ("name", "namespace", "labels"):
-            yield from subset(key, meta.get(key), wanted)
+            yield from subset(key, meta.get(key), expected)
         elif key == "type":
-            yield from subset(key, secret["type"], wanted)
+            yield from subset(key, secret["type"], expected)
         elif key == "dataKeysExactly":
-            yield from subset(key, sorted(secret["data"]), sorted(wanted))
+            yield from subset(key, sorted(secret["data"]), sorted(expected))
         elif key == "annotationKeys":
-            yield from subset(key, sorted(meta["annotations"]), sorted(wanted))
+            yield from subset(key, sorted(meta["annotations"]), sorted(expected))
         elif key == "ownerReferencesContain":
-            yield from (f"owner {one} is missing" for one in wanted if one not in meta["ownerReferences"])
+            yield from (f"owner {one} is missing" for one in expected if one not in meta["ownerReferences"])
         elif key == "data.ca.crt":
-            name = wanted.removeprefix("equals ").partition(" (")[0]
+            name = expected.removeprefix("equals ").partition(" (")[0]
             if text(secret, "ca.crt") != text(authority(*_SIGNERS[name]), "ca.crt"):
                 yield f"ca.crt is not {name}"
         else:
@@ -132,16 +132,16 @@ def _certificate(pem: str, want: Json, key_pem: str = "") -> list[str]:
 
 def _certified(pem: str, want: Json, key_pem: str) -> Iterator[str]:
     leaf = x509.load_pem_x509_certificate(pem.encode())
-    for key, wanted in want.items():
+    for key, expected in want.items():
         found = _fact(leaf, key, key_pem)
         if key == "subject":
-            yield from subset(key, found, wanted)
+            yield from subset(key, found, expected)
         elif key == "verifiesAgainst":
             leaf.verify_directly_issued_by(
-                x509.load_pem_x509_certificate(text(authority(*_SIGNERS[wanted]), "ca.crt").encode())
+                x509.load_pem_x509_certificate(text(authority(*_SIGNERS[expected]), "ca.crt").encode())
             )
-        elif found != wanted:
-            yield f"{key}: got {found!r}, want {wanted!r}"
+        elif found != expected:
+            yield f"{key}: got {found!r}, want {expected!r}"
 
 
 def _fact(leaf: x509.Certificate, key: str, key_pem: str) -> Any:
@@ -175,10 +175,8 @@ def _fact(leaf: x509.Certificate, key: str, key_pem: str) -> Any:
         return f"RSA-{public.key_size}" if isinstance(public, rsa.RSAPublicKey) else "another"
     if key == "privateKeyPEM":
         loaded = serialization.load_pem_private_key(key_pem.encode(), None)
-        whole = key_pem.startswith("-----BEGIN RSA PRIVATE KEY-----") and isinstance(
-            loaded, rsa.RSAPrivateKey
-        )
-        return "RSA PRIVATE KEY (PKCS#1)" if whole else "another"
+        full = key_pem.startswith("-----BEGIN RSA PRIVATE KEY-----") and isinstance(loaded, rsa.RSAPrivateKey)
+        return "RSA PRIVATE KEY (PKCS#1)" if full else "another"
     if key == "isCA":
         return leaf.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     if key == "validityDays":
@@ -223,38 +221,40 @@ def renewal(inputs: Json, want: Json) -> Iterator[str]:
             env.get("CERTIFICATE_VALIDITY", f"{inputs['validityDays'] * 24}h"),
             env.get("CERTIFICATE_RENEWAL_PERCENTAGE", ""),
         )
-        asked = certificates.serving_profile(chosen)
+        requested = certificates.serving_profile(chosen)
         if chosen.life != life:
             yield f"case {number}: a life of {chosen.life}"
         if not env and chosen.renew_below != inputs["renewBelowDays"] * _DAY:
             yield f"case {number}: renewed below {chosen.renew_below}"
-        made, asked = _made(case["other"], pair, asked)
+        created, requested = _made(case["other"], pair, requested)
         left = case["remainingDays"]
-        end = x509.load_pem_x509_certificate(made.certificate.encode()).not_valid_after_utc if left else NOW
-        why = profile.faults(made, pair.certificate, asked, end - (left or 0) * _DAY)
+        end = (
+            x509.load_pem_x509_certificate(created.certificate.encode()).not_valid_after_utc if left else NOW
+        )
+        why = profile.faults(created, pair.certificate, requested, end - (left or 0) * _DAY)
         if bool(why) != wanted:
             yield f"case {number} ({case['other']}, {left} days left): reissue is {bool(why)}: {why}"
 
 
 def _made(
-    other: str, signer: CertificatePair, asked: profile.LeafProfile
+    other: str, signer: CertificatePair, requested: profile.LeafProfile
 ) -> tuple[CertificatePair, profile.LeafProfile]:
     """A leaf with the flaw that a case names, and the profile it is held against."""
     if other == "all fields match":
-        return profile.issue(signer, asked, NOW), asked
+        return profile.issue(signer, requested, NOW), requested
     if other == "IP SAN differs":
-        return profile.issue(signer, asked._replace(names=("127.0.0.2",)), NOW), asked
+        return profile.issue(signer, requested._replace(names=("127.0.0.2",)), NOW), requested
     if other == "CN differs":
-        return profile.issue(signer, asked._replace(common_name="localhost"), NOW), asked
+        return profile.issue(signer, requested._replace(common_name="localhost"), NOW), requested
     if other == "EKU differs":
-        return profile.issue(signer, asked._replace(usages=("serverAuth",)), NOW), asked
+        return profile.issue(signer, requested._replace(usages=("serverAuth",)), NOW), requested
     if other == "key does not match certificate":
-        one, two = (profile.issue(signer, asked, NOW) for _ in range(2))
-        return CertificatePair(one.certificate, two.key), asked
+        one, two = (profile.issue(signer, requested, NOW) for _ in range(2))
+        return CertificatePair(one.certificate, two.key), requested
     if other == "tls.crt empty":
-        return CertificatePair("", ""), asked
+        return CertificatePair("", ""), requested
     if other.startswith("configured validity was changed to 30 days"):
-        return profile.issue(signer, asked, NOW), asked._replace(life=30 * _DAY)
+        return profile.issue(signer, requested, NOW), requested._replace(life=30 * _DAY)
     raise ValueError(f"no such flaw is known: {other}")
 
 

@@ -46,13 +46,13 @@ def drift(inputs: Json, want: Json) -> Iterator[str]:
     desired = hosted_objects.configuration(
         hosted_objects.hypershift(hypershift_webhooks.AZURE, "ROOT-CA-BUNDLE")
     )
-    for case, wanted in paired(inputs["cases"], want["cases"]):
+    for case, expected in paired(inputs["cases"], want["cases"]):
         change = hosted_objects.change(decoded(case["live"]), desired)
-        if change.writes != wanted["writes"]:
+        if change.writes != expected["writes"]:
             yield f"{case['case']}: {change.writes} writes"
         entry = change.thing["webhooks"][0]
-        yield from subset(f"{case['case']}: kept", entry, wanted.get("kept", {}))
-        result = wanted.get("result", {})
+        yield from subset(f"{case['case']}: kept", entry, expected.get("kept", {}))
+        result = expected.get("result", {})
         if isinstance(result, dict):
             flat = {**entry, **entry["clientConfig"]}
             yield from subset(f"{case['case']}: result", flat, decoded(result))
@@ -66,31 +66,31 @@ def drift(inputs: Json, want: Json) -> Iterator[str]:
 
 def replicas(inputs: Json, want: Json) -> Iterator[str]:
     """Replicas and rollout strategy of the API server's Deployment."""
-    for case, wanted in paired(inputs["cases"], want["cases"]):
+    for case, expected in paired(inputs["cases"], want["cases"]):
         hosted = {
             "metadata": {"annotations": case.get("annotations", {})},
             "spec": {"controllerAvailabilityPolicy": case["controllerAvailabilityPolicy"]},
         }
         found = rollout.of(hosted)
         shown = {"replicas": found.replicas, "rollingUpdate": dict(found.rolling_update)}
-        yield from subset(str(case), shown, wanted)
+        yield from subset(str(case), shown, expected)
 
 
 def config_hash(inputs: Json, want: Json) -> Iterator[str]:
     """The digest on the template, through a Deployment that mounts everything."""
     secrets, maps = inputs["mountedSecrets"], inputs["mountedConfigMaps"]
-    made = deployment(HOSTED)
-    made["spec"]["template"]["spec"]["volumes"] = [
+    created = deployment(HOSTED)
+    created["spec"]["template"]["spec"]["volumes"] = [
         *({"name": one, "secret": {"secretName": one}} for one in secrets),
         *({"name": one, "configMap": {"name": one}} for one in maps),
     ]
-    marked = rollout.annotated(made, secrets, maps)
+    marked = rollout.annotated(created, secrets, maps)
     found = marked["spec"]["template"]["metadata"]["annotations"]
-    for key, wanted in want.items():
-        if key == "annotation" and found != wanted:
+    for key, expected in want.items():
+        if key == "annotation" and found != expected:
             yield f"annotation: got {found}"
         elif key == "parts":
-            for text, digest in wanted.items():
+            for text, digest in expected.items():
                 kind, value = re.fullmatch(r"(bytes|string)\('(.*)'\)", text).groups()  # type: ignore[union-attr]
                 one = {"x": encoded(value) if kind == "bytes" else value}
                 part = (
@@ -101,11 +101,11 @@ def config_hash(inputs: Json, want: Json) -> Iterator[str]:
                 if part != digest:
                     yield f"{text}: got {part}"
         elif key == "excludedConfigMaps":
-            yield from (f"{one} counts" for one in wanted if rollout.config_hash({}, {one: {"a": "b"}}))
+            yield from (f"{one} counts" for one in expected if rollout.config_hash({}, {one: {"a": "b"}}))
         elif key == "keysNotHashed":
             if (
                 rollout.config_hash({}, {"c": {"a": "1"}}) == rollout.config_hash({}, {"c": {"b": "1"}})
-            ) != wanted:
+            ) != expected:
                 yield "keys count"
         elif key == "missingObject":
             if rollout.config_hash({**secrets, "gone": None}, maps) != rollout.config_hash(secrets, maps):
@@ -117,31 +117,30 @@ def config_hash(inputs: Json, want: Json) -> Iterator[str]:
 def payload(inputs: Json, want: Json) -> Iterator[str]:
     """The image in a release."""
     name = hypershift_webhooks.AZURE.name
-    for case, wanted in paired(inputs["cases"], want["cases"]):
+    for case, expected in paired(inputs["cases"], want["cases"]):
         text, references = case["case"], copy.deepcopy(inputs["imageReferences"])
         match = re.search(r"registry override (\S+) to (\S+)", text)
         if text.startswith("absent"):
             references["spec"]["tags"] = []
         release = payloads.release(references, {match[1]: match[2]} if match else {})
         found = payloads.lookup(name, release)
-        if "image" in wanted and found.image != wanted["image"]:
+        if "image" in expected and found.image != expected["image"]:
             yield f"{text}: got {found.image}"
-        if "releaseVersion" in wanted and release.version != wanted["releaseVersion"]:
+        if "releaseVersion" in expected and release.version != expected["releaseVersion"]:
             yield f"{text}: version {release.version}"
-        if "ours" in wanted:
-            yield from subset(text, found.condition, wanted["ours"]["condition"])
-            whole = hypershift_objects.all_objects(given(HOSTED)._replace(release=release), NOW)
-            added = name in [
-                one["name"] for one in whole.deployment["spec"]["template"]["spec"]["containers"]
-            ]
-            if added != wanted["ours"]["containerAdded"] or whole.guest or whole.secrets:
+        if "ours" in expected:
+            yield from subset(text, found.condition, expected["ours"]["condition"])
+            full = hypershift_objects.all_objects(given(HOSTED)._replace(release=release), NOW)
+            added = name in [one["name"] for one in full.deployment["spec"]["template"]["spec"]["containers"]]
+            if added != expected["ours"]["containerAdded"] or full.guest or full.secrets:
                 yield f"{text}: something is attached"
-        if "lookupUses" in wanted:
-            spec = {"releaseImage": "spec.releaseImage", "controlPlaneReleaseImage": wanted["lookupUses"]}
+        if "lookupUses" in expected:
+            spec = {"releaseImage": "spec.releaseImage", "controlPlaneReleaseImage": expected["lookupUses"]}
             both, one = (
-                payloads.release_image({"spec": said}) for said in (spec, {"releaseImage": wanted["else"]})
+                payloads.release_image({"spec": message})
+                for message in (spec, {"releaseImage": expected["else"]})
             )
-            if (both, one) != (wanted["lookupUses"], wanted["else"]):
+            if (both, one) != (expected["lookupUses"], expected["else"]):
                 yield f"{text}: uses {both}, {one}"
 
 
@@ -158,19 +157,19 @@ def withdrawn(inputs: Json, want: Json) -> Iterator[str]:
     """A Secret that is not wanted any more."""
     assert inputs["predicate"] is False
     names = hypershift_webhooks.AZURE.kubeconfig_secret, hypershift_webhooks.AZURE.serving_secret
-    for case, wanted in paired(inputs["cases"], want["cases"]):
-        there: dict[str, Json] = {}
+    for case, expected in paired(inputs["cases"], want["cases"]):
+        existing: dict[str, Json] = {}
         if "ownerReferences" in case:
             meta = {"ownerReferences": case["ownerReferences"]}
-            there = {name: {"metadata": {"name": name, **meta}} for name in names}
+            existing = {name: {"metadata": {"name": name, **meta}} for name in names}
         try:
-            found = hypershift_objects.withdrawn(None, there, HOSTED)
+            found = hypershift_objects.withdrawn(None, existing, HOSTED)
             failed = None
         except errors.VestibuleError as error:
             found, failed = (), str(error)
-        if failed != wanted.get("error"):
+        if failed != expected.get("error"):
             yield f"{case['case']}: error is {failed!r}"
-        if "deleted" in wanted and (names[0] in found) != wanted["deleted"]:
+        if "deleted" in expected and (names[0] in found) != expected["deleted"]:
             yield f"{case['case']}: deleted {found}"
         if names[1] in found:
             yield f"{case['case']}: the serving certificate is deleted"
@@ -212,13 +211,13 @@ def foreign(inputs: Json, want: Json) -> Iterator[str]:
     desired = sidecar.added(deployment(HOSTED), HOSTED, IMAGES)
     if inputs["live"] != _LIVE or want["rule"] != "never attach by patching this Deployment":
         yield f"the runner knows no such Deployment or rule: {inputs['live']}; {want['rule']}"
-    for case, wanted in paired(inputs["cases"], want["cases"]):
+    for case, expected in paired(inputs["cases"], want["cases"]):
         live = copy.deepcopy(desired)
         pod = live["spec"]["template"]["spec"]
         pod["containers"].insert(0 if "before" in case["case"] else 99, {"name": "foreign", "image": "x"})
         pod["volumes"].append({"name": "foreign", "emptyDir": {}})
         found = outlives(desired, live, desired_changed="any change" in case["case"])
-        if found != wanted["foreignContainerKept"]:
+        if found != expected["foreignContainerKept"]:
             yield f"{case['case']}: kept is {found}"
     target = platform_table.ALL["hypershift"].target(HOSTED, [], NOW)
     choice = attach_modes.choose("sidecar", target, attach_modes.AttachObservation(["kube-apiserver"]))
@@ -238,11 +237,11 @@ def paused(inputs: Json, want: Json) -> Iterator[str]:
 
 def clouds(inputs: Json, want: Json) -> Iterator[str]:
     """Where tokens are exchanged, and what happens where nobody knows."""
-    for cloud, wanted in zip(inputs["clouds"], want["authorityHost"], strict=True):
+    for cloud, expected in zip(inputs["clouds"], want["authorityHost"], strict=True):
         settings = azwi.AzwiSettings(cloud=cloud)
         found = azwi.authority(settings, strict=False)
-        if wanted.startswith("https://"):
-            if found != wanted:
+        if expected.startswith("https://"):
+            if found != expected:
                 yield f"{cloud}: got {found}"
             continue
         # not fatal: no problem of the settings, and nothing is guessed; a host that is given counts
@@ -269,12 +268,12 @@ def spellings(inputs: Json, want: Json) -> Iterator[str]:
                 found.append(False)
         if found != want["accepted"]:
             yield f"{program.__name__}: accepted {found}"
-        for suite, wanted in zip(inputs["tls-cipher-suites"], want["ciphersAccepted"], strict=True):
+        for suite, expected in zip(inputs["tls-cipher-suites"], want["ciphersAccepted"], strict=True):
             program.settings({"tls-cipher-suites": suite}, {})
-            told = tls.left_out([suite]) == [suite]
-            if told == (wanted is True):
-                yield f"{suite}: left out is {told}"
-            if wanted is True and ":" in tls.ciphers([suite]):
+            reported = tls.left_out([suite]) == [suite]
+            if reported == (expected is True):
+                yield f"{suite}: left out is {reported}"
+            if expected is True and ":" in tls.ciphers([suite]):
                 yield f"{suite}: gives {tls.ciphers([suite])}"
 
 
@@ -291,7 +290,7 @@ def teardown(inputs: Json, want: Json) -> Iterator[str]:
     }
     if inputs["delete"] != "the request object":
         yield f"the runner knows no deletion of {inputs['delete']!r}"
-    for case, wanted in paired(inputs["cases"], want["cases"]):
+    for case, expected in paired(inputs["cases"], want["cases"]):
         plan = teardowns.plan(known[case["case"]], NOW)
         facts = {
             "order": list(plan.order),
@@ -299,4 +298,6 @@ def teardown(inputs: Json, want: Json) -> Iterator[str]:
             "event": plan.event,
             "guestCleanup": "skipped" if plan.guest_skipped else "done",
         }
-        yield from subset(case["case"], facts, {key: value for key, value in wanted.items() if key != "case"})
+        yield from subset(
+            case["case"], facts, {key: value for key, value in expected.items() if key != "case"}
+        )

@@ -133,12 +133,12 @@ def _admission(vector: Json) -> list[str]:
     if not found.strict:
         marked = annotations.pop(annotation_keys.SANDBOX, None)
         same("mark", marked, found.digest if expect["changed"] else None)
-        kept = annotations.pop(annotation_keys.ASKED, None)
-        same("asked", None if kept is None else json.loads(kept), expect.get("asked"))
+        stored = annotations.pop(annotation_keys.ASKED, None)
+        same("asked", None if stored is None else json.loads(stored), expect.get("asked"))
     same("annotations", annotations, expect["annotations"])
     if "labels" in expect:
         same("labels", after["metadata"].get("labels") or {}, expect["labels"])
-    same("warnings", sorted({told.code for told in sandbox.told}), sorted(expect.get("warnings", [])))
+    same("warnings", sorted({reported.code for reported in sandbox.told}), sorted(expect.get("warnings", [])))
     for field in ("containers", "initContainers"):
         if field in expect:
             same(field, [one.get("resources") or {} for one in after["spec"][field]], expect[field])
@@ -205,8 +205,8 @@ def _processes(vector: Json, after: Json | None) -> list[str]:
     if after is None:
         message, code = answer.response.get("status", {}).get("message", ""), vector["expect"]["denyReason"]
         return [] if f"({code})" in message else [f"handler: says {message!r}, want ({code}) in it"]
-    told = bool(vector["expect"].get("warnings")) and settings.mode == "better"
-    if bool(answer.response.get("warnings")) != told:
+    reported = bool(vector["expect"].get("warnings")) and settings.mode == "better"
+    if bool(answer.response.get("warnings")) != reported:
         return [f"handler: warns {answer.response.get('warnings')}"]
     problems = [] if answer.pod == after else [f"handler: got {answer.pod!r}, want {after!r}"]
     if case.through(handler, recorder, answer.pod, namespace=namespace).operations:
@@ -250,19 +250,19 @@ def _validate(vector: Json) -> list[str]:
 
 def _reconcile(vector: Json) -> list[str]:
     expect = vector["expect"]["mutatingWebhookConfiguration"]
-    wanted = sandbox_webhooks.desired(
+    expected = sandbox_webhooks.desired(
         schema.parse({"sandbox": {"enabled": True}}, "vector"), kata_policy(vector)
     )
     existing = vector.get("existing")
     problems = []
-    action = _action(wanted, existing)
+    action = _action(expected, existing)
     if vector["expect"].get("action", action) != action:
         problems.append(f"action: got {action}, want {vector['expect']['action']}")
     if not expect["present"]:
-        return problems if wanted is None else ["a configuration where none is wanted"]
-    if wanted is None:
+        return problems if expected is None else ["a configuration where none is wanted"]
+    if expected is None:
         return ["no configuration"]
-    for entry in sandbox_webhooks.merged(wanted, (existing or {}).get("caBundle", ""))["webhooks"]:
+    for entry in sandbox_webhooks.merged(expected, (existing or {}).get("caBundle", ""))["webhooks"]:
         rule = entry["rules"][0]
         got = {
             "failurePolicy": entry["failurePolicy"],

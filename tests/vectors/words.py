@@ -50,34 +50,34 @@ def compare(answer: case.Answer, expect: Json, before: Json) -> list[str]:
             if one["name"] in old_volumes and one != old_volumes[one["name"]]
         ]
         same("volumes_replaced", replaced, expect["volumes_replaced"])
-    for name, wanted in expect.get("injected_containers", {}).items():
-        same(f"injected container {name}", _container(after, name), wanted)
+    for name, expected in expect.get("injected_containers", {}).items():
+        same(f"injected container {name}", _container(after, name), expected)
         same(f"{name} before", _container(before, name), None)
     if "volumes_added" in expect:
-        there = {one["name"] for one in before["spec"].get("volumes", [])}
-        added = [one for one in after["spec"].get("volumes", []) if one["name"] not in there]
+        existing = {one["name"] for one in before["spec"].get("volumes", [])}
+        added = [one for one in after["spec"].get("volumes", []) if one["name"] not in existing]
         same("volumes_added", added, expect["volumes_added"])
-    for name, wanted in expect.get("containers", {}).items():
+    for name, expected in expect.get("containers", {}).items():
         old, new = _container(before, name), _container(after, name)
-        if wanted.get("untouched"):
+        if expected.get("untouched"):
             same(name, new, old)
             continue
         for word, field in (("env_appended", "env"), ("mounts_appended", "volumeMounts")):
-            if word in wanted:
+            if word in expected:
                 got = (new or {}).get(field, [])
-                at = len(got) - len(wanted[word])
-                same(f"{name}: {word}", got[max(at, 0) :], wanted[word])
-                if old is not None and not (field == "volumeMounts" and "mounts_replaced" in wanted):
+                at = len(got) - len(expected[word])
+                same(f"{name}: {word}", got[max(at, 0) :], expected[word])
+                if old is not None and not (field == "volumeMounts" and "mounts_replaced" in expected):
                     # else it is a container of ours, which has some of its own
                     same(f"{name}: {field} that were there", got[: max(at, 0)], old.get(field, []))
-        if "mounts_replaced" in wanted:
+        if "mounts_replaced" in expected:
             pairs = zip(
                 (old or {}).get("volumeMounts", []), (new or {}).get("volumeMounts", []), strict=False
             )
             same(
                 f"{name}: mounts_replaced",
                 [two for one, two in pairs if one != two],
-                wanted["mounts_replaced"],
+                expected["mounts_replaced"],
             )
     for field in FIELDS:
         if f"{field}_order" in expect:

@@ -56,20 +56,20 @@ class Aws:
     def answer(self, call: Call) -> Reply:
         if call.host == "127.0.0.1":
             return self._agent(call)
-        asked = call.form if call.method == "POST" and call.path == "/" else {}
+        requested = call.form if call.method == "POST" and call.path == "/" else {}
         try:
-            if asked.get("Version") != "2011-06-15":
+            if requested.get("Version") != "2011-06-15":
                 raise _Refused("InvalidAction", "Could not find operation for version")
-            if asked["Action"] == "AssumeRoleWithWebIdentity":
-                return _xml(asked["Action"], self._assume(call.host, asked))
-            if asked["Action"] == "GetCallerIdentity":
-                return _xml(asked["Action"], self._caller(call))
-            raise _Refused("InvalidAction", f"Could not find operation {asked['Action']}")
+            if requested["Action"] == "AssumeRoleWithWebIdentity":
+                return _xml(requested["Action"], self._assume(call.host, requested))
+            if requested["Action"] == "GetCallerIdentity":
+                return _xml(requested["Action"], self._caller(call))
+            raise _Refused("InvalidAction", f"Could not find operation {requested['Action']}")
         except _Refused as refused:
             return _error(refused)
 
-    def _assume(self, host: str, asked: dict[str, str]) -> str:
-        name, role = asked.get("RoleSessionName", ""), asked.get("RoleArn", "")
+    def _assume(self, host: str, requested: dict[str, str]) -> str:
+        name, role = requested.get("RoleSessionName", ""), requested.get("RoleArn", "")
         if not _SESSION_NAME.fullmatch(name):
             raise _Refused(
                 "ValidationError", f"Value '{name}' at 'roleSessionName' failed to satisfy constraint"
@@ -77,7 +77,7 @@ class Aws:
         if not role.startswith(f"arn:{_partition(host)}:iam::"):
             raise _Refused("ValidationError", "Request ARN is invalid")
         trust = self.roles.get(role)
-        subject = self._verified(asked.get("WebIdentityToken", ""), trust)
+        subject = self._verified(requested.get("WebIdentityToken", ""), trust)
         session = self._issue(f"{_assumed(role)}/{name}")
         return (
             f"<SubjectFromWebIdentityToken>{escape(subject)}</SubjectFromWebIdentityToken>"

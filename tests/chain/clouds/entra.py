@@ -65,8 +65,8 @@ class Entra:
         except _Refused as refused:
             return self._error(refused)
 
-    def _token(self, host: str, tenant: str, asked: dict[str, str]) -> Reply:
-        client, scope = asked.get("client_id", ""), asked.get("scope", "")
+    def _token(self, host: str, tenant: str, requested: dict[str, str]) -> Reply:
+        client, scope = requested.get("client_id", ""), requested.get("scope", "")
         if not any(known == tenant for known, _ in self.clients):
             raise _Refused(90002, f"Tenant '{tenant}' not found.", "invalid_request", 400)
         trust = self.clients.get((tenant, client))
@@ -74,8 +74,8 @@ class Entra:
             text = f"Application with identifier '{client}' was not found in the directory '{tenant}'."
             raise _Refused(700016, text, "unauthorized_client", 400)
         if (
-            asked.get("grant_type") != "client_credentials"
-            or asked.get("client_assertion_type") != _JWT_BEARER
+            requested.get("grant_type") != "client_credentials"
+            or requested.get("client_assertion_type") != _JWT_BEARER
         ):
             raise _Refused(
                 900144, "The request body must contain a client assertion.", "invalid_request", 400
@@ -84,7 +84,7 @@ class Entra:
             raise _Refused(
                 1002012, f"The provided value for scope {scope} is not valid.", "invalid_scope", 400
             )
-        self._match(trust, asked.get("client_assertion", ""))
+        self._match(trust, requested.get("client_assertion", ""))
         token = f"eyJ.double.{secrets.token_urlsafe(32)}"
         self.issued[token] = Access(host, tenant, client, scope)
         return _json(

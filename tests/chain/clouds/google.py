@@ -74,11 +74,11 @@ class Google:
             return self._impersonate(access, unquote(found[1]), call)
         return _status(404, "NOT_FOUND", "Requested entity was not found.")
 
-    def _exchange(self, asked: dict[str, str]) -> Reply:
-        wrong = [name for name, value in _EXCHANGE.items() if asked.get(name) != value]
-        if wrong or not asked.get("scope"):
+    def _exchange(self, requested: dict[str, str]) -> Reply:
+        wrong = [name for name, value in _EXCHANGE.items() if requested.get(name) != value]
+        if wrong or not requested.get("scope"):
             return _refused("invalid_request", f"Invalid value for {wrong or ['scope']}.")
-        name = asked.get("audience", "")
+        name = requested.get("audience", "")
         if not name.startswith("//iam.googleapis.com/"):
             text = "This value should be the full resource name of the Identity Provider."
             return _refused("invalid_request", f'Invalid value for "audience". {text}')
@@ -87,14 +87,14 @@ class Google:
             text = 'The target service indicated by the "audience" parameters is invalid.'
             return _refused("invalid_target", text)
         try:
-            claims = self._issuers.claims(asked.get("subject_token", ""), {provider.trust.issuer})
+            claims = self._issuers.claims(requested.get("subject_token", ""), {provider.trust.issuer})
         except Unverified as error:
             if error.issuer and error.issuer != provider.trust.issuer:
                 text = f"The issuer in ID Token {error.issuer} does not match the expected ones"
             else:
                 text = f"Error verifying the ID Token: {error.why}"
             return _refused("invalid_grant", text)
-        return self._admit(provider, claims, frozenset(asked["scope"].split()))
+        return self._admit(provider, claims, frozenset(requested["scope"].split()))
 
     def _admit(self, provider: Provider, claims: Claims, scopes: frozenset[str]) -> Reply:
         if not claims.timely(self._clock.now()):
@@ -124,8 +124,8 @@ class Google:
         if self.accounts.get(account) != access.principal or not access.scopes & _ENOUGH_FOR_IAM:
             text = "Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist)."
             return _status(403, "PERMISSION_DENIED", text)
-        asked = json.loads(call.body)
-        token = self._issue(Access(access.principal, frozenset(asked["scope"]), account))
+        requested = json.loads(call.body)
+        token = self._issue(Access(access.principal, frozenset(requested["scope"]), account))
         return _json(200, {"accessToken": token, "expireTime": self._clock.stamp(LIFE)})
 
     def _issue(self, access: Access) -> str:

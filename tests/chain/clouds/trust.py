@@ -38,5 +38,5 @@ class Clock:
         return stamp(self.now() + seconds)
 
 
-def stamp(moment: float) -> str:
-    return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def stamp(instant: float) -> str:
+    return datetime.datetime.fromtimestamp(instant, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

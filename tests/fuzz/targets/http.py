@@ -33,17 +33,17 @@ def check(data: bytes) -> None:
     if not data:
         return
     step, raw = data[0] % 64 + 1, data[1:]
-    whole = _read([raw], HeaderCache())
+    full = _read([raw], HeaderCache())
     known = HeaderCache()
     pieces = [raw[at : at + step] for at in range(0, len(raw), step)]
     cut = _read(pieces, known)
     again = _read(pieces, known)
     if again != cut:
         raise AssertionError(f"remembered heads change what is read: {cut} and {again}")
-    requests = min(len(whole[0]), len(cut[0]), LIMITS.pipeline)
-    if whole[0][:requests] != cut[0][:requests]:
-        raise AssertionError(f"cuts change what is read: {whole} and {cut}")
-    for method, path, _, body, _ in whole[0]:
+    requests = min(len(full[0]), len(cut[0]), LIMITS.pipeline)
+    if full[0][:requests] != cut[0][:requests]:
+        raise AssertionError(f"cuts change what is read: {full} and {cut}")
+    for method, path, _, body, _ in full[0]:
         if len(body) > LIMITS.body or not method.isascii() or not (path.startswith("/") or path == "*"):
             raise AssertionError(f"an impossible request: {method} {path} with {len(body)} bytes")
 

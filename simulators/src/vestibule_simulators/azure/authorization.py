@@ -15,10 +15,10 @@ def allowed(world: SubscriptionState, principal: str, action: str, scope: str, *
     granted, taken = ("dataActions", "notDataActions") if data else ("actions", "notActions")
     roles = {str(one["name"]).lower(): one for one in world.kind(state.ROLE)}
     for one in world.kind(state.ASSIGNMENT):
-        said = one.get("properties") or {}
-        if said.get("principalId") != principal or not _covers(str(said.get("scope", "-")), scope):
+        message = one.get("properties") or {}
+        if message.get("principalId") != principal or not _covers(str(message.get("scope", "-")), scope):
             continue
-        role = roles.get(str(said.get("roleDefinitionId", "")).rpartition("/")[2].lower(), {})
+        role = roles.get(str(message.get("roleDefinitionId", "")).rpartition("/")[2].lower(), {})
         for block in role.get("properties", {}).get("permissions") or ():
             if _any(block.get(granted), action) and not _any(block.get(taken), action):
                 return True

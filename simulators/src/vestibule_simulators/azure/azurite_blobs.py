@@ -58,17 +58,17 @@ class AzuriteBlobStore:
         blob = place.blob
         name = hashlib.sha256(f"{place.account}/{place.container}/{birth}".encode()).hexdigest()[:40]
         if name not in self._made:
-            made = await self._ask("PUT", f"/{ACCOUNT}/{name}", {"restype": "container"}, {}, b"")
-            if made.status not in (201, 409):
-                raise ArmError(503, "ServerBusy", f"Azurite answers {made.status} to a new container.")
+            created = await self._ask("PUT", f"/{ACCOUNT}/{name}", {"restype": "container"}, {}, b"")
+            if created.status not in (201, 409):
+                raise ArmError(503, "ServerBusy", f"Azurite answers {created.status} to a new container.")
             self._made.add(name)
         path = f"/{ACCOUNT}/{name}" + (f"/{quote(blob, safe='/~')}" if blob else "")
         headers = {
             one: call.headers[one] for one in call.headers if one in _PASSED or one.startswith("x-ms-meta-")
         }
         reply = await self._ask(call.method, path, call.query, headers, call.body)
-        kept = {one: value for one, value in reply.headers.items() if one.lower() in _BACK}
-        return reply._replace(headers=kept)
+        stored = {one: value for one, value in reply.headers.items() if one.lower() in _BACK}
+        return reply._replace(headers=stored)
 
     async def _ask(
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes

@@ -51,8 +51,8 @@ class BlobStore(Protocol):
 class BlobService:
     """The plane."""
 
-    def __init__(self, world: SubscriptionState, entra: Entra, store: BlobStore) -> None:
-        self._world, self._entra, self._store = world, entra, store
+    def __init__(self, state: SubscriptionState, entra: Entra, store: BlobStore) -> None:
+        self._world, self._entra, self._store = state, entra, store
 
     def owns(self, path: str) -> bool:
         """Whether a path is about an account that exists, or one that could."""
@@ -187,8 +187,8 @@ class BlobService:
     async def _website(self, place: BlobAddress, account: Json, call: SiteRequest) -> SiteResponse:
         if call.method not in _READING or place.account not in self._world.websites:
             raise ArmError(404, "WebContentNotFound", "The requested content does not exist.")
-        there = self._world.get(storage.container_id(account, WEB)) or {}
-        return await self._store.answer(place, str(there.get("etag", "")), call)
+        existing = self._world.get(storage.container_id(account, WEB)) or {}
+        return await self._store.answer(place, str(existing.get("etag", "")), call)
 
 
 def _public(account: Json, container: Json, *, listing: bool, reading: bool) -> None:

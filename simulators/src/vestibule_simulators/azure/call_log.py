@@ -48,7 +48,7 @@ class CallLog:
                 "authorized": "authorization" in call.headers,
                 "body": _shown(call),
                 **({"fault": fault} if fault else {}),
-                **({"headers": kept} if (kept := _headers(call)) else {}),
+                **({"headers": stored} if (stored := _headers(call)) else {}),
             }
         )
 

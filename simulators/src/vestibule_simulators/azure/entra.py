@@ -72,8 +72,8 @@ class Entra:
         if rest != "oauth2/v2.0/token":
             return responses.document(200, _document(f"{base}/{tenant}"))
         try:
-            asked = dict(parse_qsl(call.body.decode("utf-8", "replace"), keep_blank_values=True))
-            return await self._token(tenant, asked, base)
+            request = dict(parse_qsl(call.body.decode("utf-8", "replace"), keep_blank_values=True))
+            return await self._token(tenant, request, base)
         except TokenRefused as refused:
             return self._error(refused)
 
@@ -95,12 +95,12 @@ class Entra:
             return "", f"The access token has been obtained for wrong audience {', '.join(token.audiences)}."
         return str(token.claims.get("oid", "")), ""
 
-    async def _token(self, tenant: str, asked: Mapping[str, str], base: str) -> SiteResponse:
+    async def _token(self, tenant: str, request: Mapping[str, str], base: str) -> SiteResponse:
         settings = self._world.settings
-        client, scope = asked.get("client_id", ""), asked.get("scope", "")
+        client, scope = request.get("client_id", ""), request.get("scope", "")
         if tenant.lower() != settings.tenant.lower():
             raise TokenRefused(90002, f"Tenant '{tenant}' not found.", "invalid_request", 400)
-        if asked.get("grant_type") != "client_credentials":
+        if request.get("grant_type") != "client_credentials":
             text = "The request body must contain the following parameter: 'grant_type' client_credentials."
             raise TokenRefused(900144, text, "invalid_request", 400)
         resource = next((one for one in scope.split() if one.endswith("/.default")), "")
@@ -108,33 +108,33 @@ class Entra:
             text = f"The provided value for scope {scope} is not valid."
             raise TokenRefused(1002012, text, "invalid_scope", 400)
         if client.lower() == settings.client_id.lower():
-            self._secret(asked)
+            self._secret(request)
             principal = settings.principal_id
         else:
             identity = self._world.identity_of("clientId", client)
             if identity is None:
                 text = f"Application with identifier '{client}' was not found in the directory '{tenant}'."
                 raise TokenRefused(700016, text, "unauthorized_client", 400)
-            await self._exchange(identity, asked)
+            await self._exchange(identity, request)
             principal = str(identity["properties"]["principalId"])
         return responses.document(
             200, self._issued(client, principal, resource.removesuffix("/.default"), f"{base}/{tenant}")
         )
 
-    def _secret(self, asked: Mapping[str, str]) -> None:
+    def _secret(self, request: Mapping[str, str]) -> None:
         if not hmac.compare_digest(
-            asked.get("client_secret", "").encode(), self._world.settings.client_secret.encode()
+            request.get("client_secret", "").encode(), self._world.settings.client_secret.encode()
         ):
             raise TokenRefused(7000215, "Invalid client secret provided.")
 
-    async def _exchange(self, identity: Json, asked: Mapping[str, str]) -> None:
+    async def _exchange(self, identity: Json, request: Mapping[str, str]) -> None:
         """Whether a ServiceAccount token is one that the identity trusts. Raises TokenRefused."""
-        if asked.get("client_assertion_type") != _BEARER:
+        if request.get("client_assertion_type") != _BEARER:
             raise TokenRefused(
                 7000216, "'client_assertion' is required for this identity.", "invalid_request"
             )
         try:
-            token = tokens.parse(asked.get("client_assertion", ""))
+            token = tokens.parse(request.get("client_assertion", ""))
         except tokens.MalformedToken as error:
             raise TokenRefused(
                 50027, f"JWT token is invalid or malformed: it {error}.", status=400

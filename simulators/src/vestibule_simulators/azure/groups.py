@@ -24,59 +24,59 @@ class ResourceGroups:
     def __init__(self, world: SubscriptionState, operations: Operations) -> None:
         self._world, self._operations = world, operations
 
-    def get(self, asked: ArmRequest) -> SiteResponse:
+    def get(self, request: ArmRequest) -> SiteResponse:
         """Read one."""
-        return responses.document(200, self._world.group(asked.parts["group"]))
+        return responses.document(200, self._world.group(request.parts["group"]))
 
-    def head(self, asked: ArmRequest) -> SiteResponse:
+    def head(self, request: ArmRequest) -> SiteResponse:
         """Whether there is one."""
-        there = self._world.get(self._id(asked)) is not None
-        return responses.nothing(204 if there else 404)
+        existing = self._world.get(self._id(request)) is not None
+        return responses.nothing(204 if existing else 404)
 
-    def listed(self, asked: ArmRequest) -> SiteResponse:
+    def listed(self, request: ArmRequest) -> SiteResponse:
         """All of the subscription."""
-        return page(asked, [*self._world.kind(state.GROUP)], self._world.settings.page_size)
+        return page(request, [*self._world.kind(state.GROUP)], self._world.settings.page_size)
 
-    def put(self, asked: ArmRequest) -> SiteResponse:
+    def put(self, request: ArmRequest) -> SiteResponse:
         """Create one or replace its tags."""
-        name, body = asked.parts["group"], asked.body
+        name, body = request.parts["group"], request.body
         validation.named(_NAME, name, "InvalidResourceGroupName", "1 to 90 letters, digits, -_.()")
         validation.fields(body, ("location", "tags", "managedBy", "id", "name", "type", "properties"))
         place, tags = validation.location(body), validation.tags(body)
-        there = self._world.get(self._id(asked))
-        if there is not None and there["location"] != place:
-            text = f"The resource group already exists in location '{there['location']}', not '{place}'."
+        existing = self._world.get(self._id(request))
+        if existing is not None and existing["location"] != place:
+            text = f"The resource group already exists in location '{existing['location']}', not '{place}'."
             raise ArmError(409, "InvalidResourceGroupLocation", text)
-        made: Json = {
-            "id": there["id"] if there else f"{self._world.root}/resourceGroups/{name}",
-            "name": there["name"] if there else name,
+        created: Json = {
+            "id": existing["id"] if existing else f"{self._world.root}/resourceGroups/{name}",
+            "name": existing["name"] if existing else name,
             "type": state.GROUP,
             "location": place,
             "tags": tags,
             "properties": {"provisioningState": "Succeeded"},
         }
-        return responses.document(201 if self._world.put(made["id"], made) else 200, made)
+        return responses.document(201 if self._world.put(created["id"], created) else 200, created)
 
-    def delete(self, asked: ArmRequest) -> SiteResponse:
+    def delete(self, request: ArmRequest) -> SiteResponse:
         """Remove one with everything in it, which takes a while."""
-        there = self._world.group(asked.parts["group"])
-        there["properties"]["provisioningState"] = "Deleting"
+        existing = self._world.group(request.parts["group"])
+        existing["properties"]["provisioningState"] = "Deleting"
 
         def finish() -> None:
-            self._world.drop(there["id"])
+            self._world.drop(existing["id"])
 
-        address = f"{asked.base}{self._world.root}/operationresults"
+        address = f"{request.base}{self._world.root}/operationresults"
         return self._operations.begin(address, finish) or responses.nothing(200)
 
-    def resources(self, asked: ArmRequest) -> SiteResponse:
+    def resources(self, request: ArmRequest) -> SiteResponse:
         """What is in one."""
-        there = self._world.group(asked.parts["group"])
+        existing = self._world.group(request.parts["group"])
         found = [
             {key: value for key, value in one.items() if key in _FIELDS}
             for kind in _SHOWN
-            for one in self._world.kind(kind, there["id"])
+            for one in self._world.kind(kind, existing["id"])
         ]
-        return page(asked, found, self._world.settings.page_size)
+        return page(request, found, self._world.settings.page_size)
 
-    def _id(self, asked: ArmRequest) -> str:
-        return f"{self._world.root}/resourceGroups/{asked.parts['group']}"
+    def _id(self, request: ArmRequest) -> str:
+        return f"{self._world.root}/resourceGroups/{request.parts['group']}"

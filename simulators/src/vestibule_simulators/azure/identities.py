@@ -27,31 +27,31 @@ class ManagedIdentities:
         self._writing: dict[str, float] = {}
         """Identities with a write of a credential under way, and when it ends."""
 
-    def listed(self, asked: ArmRequest) -> SiteResponse:
+    def listed(self, request: ArmRequest) -> SiteResponse:
         """All of a group, or of the subscription."""
-        group = asked.parts.get("group")
+        group = request.parts.get("group")
         below = self._world.group(group)["id"] if group else self._world.root
-        return page(asked, [*self._world.kind(state.IDENTITY, below)], self._world.settings.page_size)
+        return page(request, [*self._world.kind(state.IDENTITY, below)], self._world.settings.page_size)
 
-    def get(self, asked: ArmRequest) -> SiteResponse:
+    def get(self, request: ArmRequest) -> SiteResponse:
         """Read one."""
-        return responses.document(200, self._identity(asked))
+        return responses.document(200, self._identity(request))
 
-    def put(self, asked: ArmRequest) -> SiteResponse:
+    def put(self, request: ArmRequest) -> SiteResponse:
         """Create one or replace its tags."""
-        group, name, body = self._world.group(asked.parts["group"]), asked.parts["identity"], asked.body
+        group, name, body = self._world.group(request.parts["group"]), request.parts["identity"], request.body
         validation.named(_NAME, name, "InvalidResourceName", "3 to 128 letters, digits, - and _")
         validation.fields(body, ("location", "tags", "properties", "id", "name", "type"))
         place, tags = validation.location(body), validation.tags(body)
-        there = self._world.get(_id(group, name))
-        if there is not None and there["location"] != place:
-            text = f"The resource '{name}' already exists in location '{there['location']}'."
+        existing = self._world.get(_id(group, name))
+        if existing is not None and existing["location"] != place:
+            text = f"The resource '{name}' already exists in location '{existing['location']}'."
             raise ArmError(409, "InvalidResourceLocation", text)
-        if there is not None:
-            there["tags"] = tags
-            return responses.document(200, there)
+        if existing is not None:
+            existing["tags"] = tags
+            return responses.document(200, existing)
         principal, client = self._world.new_identity()
-        made: Json = {
+        created: Json = {
             "id": _id(group, name),
             "name": name,
             "type": state.IDENTITY,
@@ -63,44 +63,44 @@ class ManagedIdentities:
                 "clientId": client,
             },
         }
-        self._world.put(made["id"], made)
-        return responses.document(201, made)
+        self._world.put(created["id"], created)
+        return responses.document(201, created)
 
-    def patch(self, asked: ArmRequest) -> SiteResponse:
+    def patch(self, request: ArmRequest) -> SiteResponse:
         """Replace its tags."""
-        there = self._identity(asked)
-        validation.fields(asked.body, ("location", "tags", "properties"))
-        if "tags" in asked.body:
-            there["tags"] = validation.tags(asked.body)
-        return responses.document(200, there)
+        existing = self._identity(request)
+        validation.fields(request.body, ("location", "tags", "properties"))
+        if "tags" in request.body:
+            existing["tags"] = validation.tags(request.body)
+        return responses.document(200, existing)
 
-    def delete(self, asked: ArmRequest) -> SiteResponse:
+    def delete(self, request: ArmRequest) -> SiteResponse:
         """Remove one and its credentials; its role assignments stay behind, as in Azure."""
-        group = self._world.group(asked.parts["group"])
-        return responses.nothing(200 if self._world.drop(_id(group, asked.parts["identity"])) else 204)
+        group = self._world.group(request.parts["group"])
+        return responses.nothing(200 if self._world.drop(_id(group, request.parts["identity"])) else 204)
 
     # ── federated credentials ───────────────────────────────────────────────────────────────────────────────
 
-    def credentials(self, asked: ArmRequest) -> SiteResponse:
+    def credentials(self, request: ArmRequest) -> SiteResponse:
         """All of an identity."""
-        parent = self._parent(asked)
-        return page(asked, self._of(parent), self._world.settings.page_size)
+        parent = self._parent(request)
+        return page(request, self._of(parent), self._world.settings.page_size)
 
-    def credential(self, asked: ArmRequest) -> SiteResponse:
+    def credential(self, request: ArmRequest) -> SiteResponse:
         """Read one."""
-        found = self._world.get(_credential_id(self._parent(asked), asked.parts["credential"]))
+        found = self._world.get(_credential_id(self._parent(request), request.parts["credential"]))
         if found is None:
             text = "The specified federated identity credential does not exist."
             raise ArmError(404, "NotFound", text)
         return responses.document(200, found)
 
-    def put_credential(self, asked: ArmRequest) -> SiteResponse:
+    def put_credential(self, request: ArmRequest) -> SiteResponse:
         """Write one; never two of an identity at a time, never two for the same subject of an issuer."""
-        parent, name = self._parent(asked), asked.parts["credential"]
+        parent, name = self._parent(request), request.parts["credential"]
         if not self._world.settled(parent["id"], "parent"):
             raise _no_parent(str(parent["name"]))
         validation.named(_CREDENTIAL, name, "BadRequest", "3 to 120 letters, digits, - and _")
-        given = _checked(asked.body)
+        given = _checked(request.body)
         self._alone(parent)
         others = [one for one in self._of(parent) if str(one["name"]).lower() != name.lower()]
         for one in others:
@@ -110,19 +110,19 @@ class ManagedIdentities:
         if len(others) >= MOST:
             text = f"The managed identity has {MOST} federated identity credentials, which is the most."
             raise ArmError(400, "BadRequest", text)
-        made: Json = {
+        created: Json = {
             "id": _credential_id(parent, name),
             "name": name,
             "type": state.CREDENTIAL,
             "properties": given,
         }
-        return responses.document(201 if self._world.put(made["id"], made) else 200, made)
+        return responses.document(201 if self._world.put(created["id"], created) else 200, created)
 
-    def delete_credential(self, asked: ArmRequest) -> SiteResponse:
+    def delete_credential(self, request: ArmRequest) -> SiteResponse:
         """Remove one."""
-        parent = self._parent(asked)
+        parent = self._parent(request)
         self._alone(parent)
-        gone = self._world.drop(_credential_id(parent, asked.parts["credential"]))
+        gone = self._world.drop(_credential_id(parent, request.parts["credential"]))
         return responses.nothing(200 if gone else 204)
 
     def _alone(self, parent: Json) -> None:
@@ -139,21 +139,21 @@ class ManagedIdentities:
     def _of(self, parent: Json) -> list[Json]:
         return [*self._world.kind(state.CREDENTIAL, parent["id"])]
 
-    def _identity(self, asked: ArmRequest) -> Json:
-        group, name = self._world.group(asked.parts["group"]), asked.parts["identity"]
+    def _identity(self, request: ArmRequest) -> Json:
+        group, name = self._world.group(request.parts["group"]), request.parts["identity"]
         found = self._world.get(_id(group, name))
         if found is None:
             where = f"under resource group '{group['name']}' was not found"
             raise ArmError(404, "ResourceNotFound", f"The Resource '{state.IDENTITY}/{name}' {where}.")
         return found
 
-    def _parent(self, asked: ArmRequest) -> Json:
+    def _parent(self, request: ArmRequest) -> Json:
         try:
-            return self._identity(asked)
+            return self._identity(request)
         except ArmError as refusal:
             if refusal.code != "ResourceNotFound":
                 raise
-            raise _no_parent(asked.parts["identity"]) from refusal
+            raise _no_parent(request.parts["identity"]) from refusal
 
 
 def _no_parent(name: str) -> ArmError:

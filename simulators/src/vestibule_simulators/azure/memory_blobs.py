@@ -24,8 +24,8 @@ _MISSING: Final = "The specified blob does not exist."
 class MemoryBlobStore:
     """The store of a simulator without Azurite; all is in the world, so it is saved with it."""
 
-    def __init__(self, world: SubscriptionState) -> None:
-        self._world = world
+    def __init__(self, state: SubscriptionState) -> None:
+        self._world = state
         self._numbers = itertools.count(0x8DD0000000001)
 
     async def answer(self, place: BlobAddress, birth: str, call: SiteRequest) -> SiteResponse:
@@ -44,14 +44,14 @@ class MemoryBlobStore:
             raise ArmError(501, "NotImplemented", f"The simulator's own blobs have no '{comp}'; Azurite has.")
         if call.method == "PUT":
             return self._put(key, call)
-        there = self._there(key)
+        existing = self._there(key)
         if call.method == "DELETE":
-            _conditions(there, call)
+            _conditions(existing, call)
             del self._world.blobs[key]
             return SiteResponse(202)
         if call.method in ("GET", "HEAD"):
-            _conditions(there, call)
-            return _read(there, call)
+            _conditions(existing, call)
+            return _read(existing, call)
         raise ArmError(405, "UnsupportedHttpVerb", "The resource does not support this method.")
 
     def _there(self, key: str) -> Blob:
@@ -63,10 +63,10 @@ class MemoryBlobStore:
     def _put(self, key: str, call: SiteRequest) -> SiteResponse:
         if call.headers.get("x-ms-blob-type") != "BlockBlob":
             raise ArmError(400, "InvalidHeaderValue", "The simulator's own store takes block blobs.")
-        there = self._world.blobs.get(key)
-        _conditions(there, call)
+        existing = self._world.blobs.get(key)
+        _conditions(existing, call)
         headers = call.headers
-        made = Blob(
+        created = Blob(
             call.body,
             f'"0x{next(self._numbers):X}"',
             self._world.clock(),
@@ -77,17 +77,19 @@ class MemoryBlobStore:
             _checked(dict(parse_qsl(headers.get("x-ms-tags", ""), keep_blank_values=True))),
             {name[10:]: value for name, value in headers.items() if name.startswith("x-ms-meta-")},
         )
-        self._world.blobs[key] = made
-        return SiteResponse(201, b"", _shown(made))
+        self._world.blobs[key] = created
+        return SiteResponse(201, b"", _shown(created))
 
     def _tags(self, key: str, call: SiteRequest) -> SiteResponse:
-        there = self._there(key)
+        existing = self._there(key)
         if call.method == "PUT":
-            there.tags = _checked({name.decode(): value.decode() for name, value in _TAGS.findall(call.body)})
+            existing.tags = _checked(
+                {name.decode(): value.decode() for name, value in _TAGS.findall(call.body)}
+            )
             return SiteResponse(204)
         listed = "".join(
             f"<Tag><Key>{escape(name)}</Key><Value>{escape(value)}</Value></Tag>"
-            for name, value in sorted(there.tags.items())
+            for name, value in sorted(existing.tags.items())
         )
         return _document(f"<Tags><TagSet>{listed}</TagSet></Tags>")
 
@@ -110,10 +112,10 @@ class MemoryBlobStore:
 
 def _conditions(there: Blob | None, call: SiteRequest) -> None:
     """If-Match and If-None-Match. Raises Refusal."""
-    wanted, unwanted = call.headers.get("if-match"), call.headers.get("if-none-match")
+    desired, unwanted = call.headers.get("if-match"), call.headers.get("if-none-match")
     met = True
-    if wanted is not None:
-        met = there is not None and wanted in ("*", there.etag)
+    if desired is not None:
+        met = there is not None and desired in ("*", there.etag)
     if unwanted is not None and there is not None and unwanted in ("*", there.etag):
         if call.method == "PUT" and unwanted == "*":
             raise ArmError(409, "BlobAlreadyExists", "The specified blob already exists.")

@@ -21,8 +21,8 @@ class _Operation(NamedTuple):
 class Operations:
     """All that is under way."""
 
-    def __init__(self, world: SubscriptionState) -> None:
-        self._world = world
+    def __init__(self, state: SubscriptionState) -> None:
+        self._world = state
         self._running: dict[str, _Operation] = {}
 
     def begin(self, address: str, finish: Callable[[], Json | None]) -> SiteResponse | None:
@@ -43,9 +43,9 @@ class Operations:
         left = found.due - self._world.clock()
         if left > 0:
             return responses.nothing(202, {"Location": here, **wait(left)})
-        made = found.finish()
-        self._running[name] = found._replace(finish=lambda: made)
-        return responses.document(200, made) if made is not None else responses.nothing(200)
+        created = found.finish()
+        self._running[name] = found._replace(finish=lambda: created)
+        return responses.document(200, created) if created is not None else responses.nothing(200)
 
     def settle(self) -> None:
         """Do all that is due, also where nobody looks."""

@@ -25,13 +25,13 @@ class ArmRequest(NamedTuple):
     """Address of the simulator, for links in answers."""
 
 
-def page(asked: ArmRequest, found: Sequence[Json], size: int) -> SiteResponse:
+def page(request: ArmRequest, found: Sequence[Json], size: int) -> SiteResponse:
     """One page of a list, with the link to the next."""
-    start = int(asked.query.get("$skiptoken") or 0)
+    start = int(request.query.get("$skiptoken") or 0)
     body: Json = {"value": list(found[start : start + size])}
     if start + size < len(found):
-        kept = "&".join(
-            f"{name}={quote(value, safe='')}" for name, value in asked.query.items() if name != "$skiptoken"
+        stored = "&".join(
+            f"{name}={quote(value, safe='')}" for name, value in request.query.items() if name != "$skiptoken"
         )
-        body["nextLink"] = f"{asked.base}{asked.path}?{kept}&$skiptoken={start + size}"
+        body["nextLink"] = f"{request.base}{request.path}?{stored}&$skiptoken={start + size}"
     return responses.document(200, body)

@@ -27,39 +27,39 @@ class RoleHandlers:
 
     # ── definitions ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def definitions(self, asked: ArmRequest) -> SiteResponse:
+    def definitions(self, request: ArmRequest) -> SiteResponse:
         """All that can be assigned here; by name or by type."""
         found = [
             self._shown(one)
             for one in self._world.kind(state.ROLE)
             if self._world.settled(str(one.get("id")), "role")
         ]
-        query = asked.query.get("$filter", "")
+        query = request.query.get("$filter", "")
         if name := _ROLE_NAME.fullmatch(query):
-            wanted = name[1].replace("''", "'").lower()
-            found = [one for one in found if str(_inner(one).get("roleName", "")).lower() == wanted]
+            desired = name[1].replace("''", "'").lower()
+            found = [one for one in found if str(_inner(one).get("roleName", "")).lower() == desired]
         elif kind := _ROLE_TYPE.fullmatch(query):
             found = [one for one in found if str(_inner(one).get("type", "CustomRole")) == kind[1]]
         elif query and query.lower() not in ("atscopeandbelow()", "atscope()"):
             raise bad(f"The filter '{query}' is not supported.", "UnsupportedQuery")
-        return page(asked, found, self._world.settings.page_size)
+        return page(request, found, self._world.settings.page_size)
 
-    def definition(self, asked: ArmRequest) -> SiteResponse:
+    def definition(self, request: ArmRequest) -> SiteResponse:
         """Read one."""
-        found = self.role(asked.parts["name"])
+        found = self.role(request.parts["name"])
         if found is None:
-            text = f"The specified role definition with ID '{asked.parts['name']}' does not exist."
+            text = f"The specified role definition with ID '{request.parts['name']}' does not exist."
             raise ArmError(404, "RoleDefinitionDoesNotExist", text)
         return responses.document(200, self._shown(found))
 
-    def put_definition(self, asked: ArmRequest) -> SiteResponse:
+    def put_definition(self, request: ArmRequest) -> SiteResponse:
         """Write a custom role; its title is unique in the tenant."""
-        name = asked.parts["name"]
-        self._scope(asked)
+        name = request.parts["name"]
+        self._scope(request)
         if not validation.guid(name):
             raise bad(f"The role definition ID '{name}' is not a GUID.", "InvalidRoleDefinitionId")
-        validation.fields(asked.body, ("properties", "name", "id", "type"))
-        given = validation.inner(asked.body)
+        validation.fields(request.body, ("properties", "name", "id", "type"))
+        given = validation.inner(request.body)
         validation.fields(
             given, ("roleName", "description", "type", "permissions", "assignableScopes"), "properties."
         )
@@ -73,21 +73,21 @@ class RoleHandlers:
             if str(_inner(other).get("roleName", "")).lower() == title.lower() and other["name"] != name:
                 text = f"A custom role with the same name already exists: '{title}'."
                 raise ArmError(409, "RoleDefinitionWithSameNameExists", text)
-        there = self.role(name)
-        if there is not None and _inner(there).get("type") == "BuiltInRole":
+        existing = self.role(name)
+        if existing is not None and _inner(existing).get("type") == "BuiltInRole":
             raise ArmError(403, "BuiltInRoleUpdateNotPermitted", "A built-in role cannot be changed.")
-        made: Json = {
-            "id": there["id"] if there else f"{self._world.root}/providers/{state.ROLE}/{name}",
+        created: Json = {
+            "id": existing["id"] if existing else f"{self._world.root}/providers/{state.ROLE}/{name}",
             "name": name,
             "type": state.ROLE,
             "properties": {"description": "", **given, "type": "CustomRole"},
         }
-        self._world.put(made["id"], made)
-        return responses.document(201, made)  # also for one that was there: the SDKs take nothing else
+        self._world.put(created["id"], created)
+        return responses.document(201, created)  # also for one that was there: the SDKs take nothing else
 
-    def delete_definition(self, asked: ArmRequest) -> SiteResponse:
+    def delete_definition(self, request: ArmRequest) -> SiteResponse:
         """Remove a custom role that nobody has."""
-        found = self.role(asked.parts["name"])
+        found = self.role(request.parts["name"])
         if found is None:
             return responses.nothing(204)
         if _inner(found).get("type") == "BuiltInRole":
@@ -101,41 +101,41 @@ class RoleHandlers:
 
     # ── assignments ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def assignments(self, asked: ArmRequest) -> SiteResponse:
+    def assignments(self, request: ArmRequest) -> SiteResponse:
         """All at a scope, below it and above it; of one principal, or of all."""
-        query = asked.query.get("$filter", "")
+        query = request.query.get("$filter", "")
         principal = _ASSIGNED.fullmatch(query)
         if query and principal is None and query.lower() not in ("atscope()",):
             raise bad(f"The filter '{query}' is not supported.", "UnsupportedQuery")
-        wanted = (principal[1] or principal[2] or "").lower() if principal else ""
-        scope = asked.parts["scope"].lower()
+        desired = (principal[1] or principal[2] or "").lower() if principal else ""
+        scope = request.parts["scope"].lower()
         found = []
         for one in self._assignments():
-            said = _inner(one)
-            there = str(said.get("scope", scope)).lower()
-            near = f"{there}/".startswith(f"{scope}/") or f"{scope}/".startswith(f"{there}/")
+            message = _inner(one)
+            existing = str(message.get("scope", scope)).lower()
+            near = f"{existing}/".startswith(f"{scope}/") or f"{scope}/".startswith(f"{existing}/")
             # what says nothing of its principal is listed all the same: Azure has done so
-            if near and (not wanted or str(said.get("principalId", wanted)).lower() == wanted):
+            if near and (not desired or str(message.get("principalId", desired)).lower() == desired):
                 found.append(one)
-        return page(asked, found, self._world.settings.page_size)
+        return page(request, found, self._world.settings.page_size)
 
-    def assignment(self, asked: ArmRequest) -> SiteResponse:
+    def assignment(self, request: ArmRequest) -> SiteResponse:
         """Read one."""
-        found = self._named(asked)
+        found = self._named(request)
         if found is None:
-            text = f"The role assignment '{asked.parts['name']}' is not found."
+            text = f"The role assignment '{request.parts['name']}' is not found."
             raise ArmError(404, "RoleAssignmentNotFound", text)
         return responses.document(200, found)
 
-    def put_assignment(self, asked: ArmRequest) -> SiteResponse:
+    def put_assignment(self, request: ArmRequest) -> SiteResponse:
         """Give a principal a role."""
-        name, scope = asked.parts["name"], self._scope(asked)
+        name, scope = request.parts["name"], self._scope(request)
         if not validation.guid(name):
             raise bad(
                 f"The role assignment ID '{name}' is not valid: want a GUID.", "InvalidRoleAssignmentId"
             )
-        validation.fields(asked.body, ("properties",))
-        given = validation.inner(asked.body)
+        validation.fields(request.body, ("properties",))
+        given = validation.inner(request.body)
         known = (
             "roleDefinitionId",
             "principalId",
@@ -159,23 +159,23 @@ class RoleHandlers:
             "principalType": given.get("principalType") or "ServicePrincipal",
             "scope": scope,
         }
-        there = self._named(asked)
-        if there is not None and not _alike(there, properties):
+        existing = self._named(request)
+        if existing is not None and not _alike(existing, properties):
             text = "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
             raise ArmError(409, "RoleAssignmentUpdateNotPermitted", text)
-        if there is None and any(_alike(one, properties) for one in self._assignments()):
+        if existing is None and any(_alike(one, properties) for one in self._assignments()):
             raise ArmError(409, "RoleAssignmentExists", "The role assignment already exists.")
-        made: Json = {
+        created: Json = {
             "id": f"{scope}/providers/{state.ASSIGNMENT}/{name}",
             "name": name,
             "type": state.ASSIGNMENT,
             "properties": properties,
         }
-        return responses.document(201 if self._world.put(made["id"], made) else 200, made)
+        return responses.document(201 if self._world.put(created["id"], created) else 200, created)
 
-    def delete_assignment(self, asked: ArmRequest) -> SiteResponse:
+    def delete_assignment(self, request: ArmRequest) -> SiteResponse:
         """Take a role away."""
-        found = self._named(asked)
+        found = self._named(request)
         if found is None:
             return responses.nothing(204)
         for key, one in list(self._world.resources.items()):
@@ -187,8 +187,10 @@ class RoleHandlers:
 
     def role(self, name: str) -> Json | None:
         """A definition by its GUID."""
-        wanted = name.lower()
-        return next((one for one in self._world.kind(state.ROLE) if str(one["name"]).lower() == wanted), None)
+        desired = name.lower()
+        return next(
+            (one for one in self._world.kind(state.ROLE) if str(one["name"]).lower() == desired), None
+        )
 
     def _shown(self, one: Json) -> Json:
         """Built-in roles are listed with the subscription in their id."""
@@ -199,16 +201,16 @@ class RoleHandlers:
     def _assignments(self) -> list[Json]:
         return [*self._world.kind(state.ASSIGNMENT)]
 
-    def _named(self, asked: ArmRequest) -> Json | None:
-        name, scope = asked.parts["name"].lower(), asked.parts["scope"]
+    def _named(self, request: ArmRequest) -> Json | None:
+        name, scope = request.parts["name"].lower(), request.parts["scope"]
         for one in self._assignments():
             if str(one.get("name", "")).lower() == name and state.same(_inner(one).get("scope", ""), scope):
                 return one
         return None
 
-    def _scope(self, asked: ArmRequest) -> str:
+    def _scope(self, request: ArmRequest) -> str:
         """Where, when it exists; spelt as it was asked for."""
-        scope = asked.parts["scope"]
+        scope = request.parts["scope"]
         match = re.fullmatch(
             r"(/subscriptions/[^/]+)(?:/resourceGroups/([^/]+))?(/.+)?", scope, re.IGNORECASE
         )
@@ -251,11 +253,11 @@ def _permissions(blocks: object) -> None:
 
 
 def _alike(one: Json, other: Json) -> bool:
-    said = _inner(one)
+    message = _inner(one)
     return (
-        state.same(said.get("scope", ""), other["scope"])
-        and str(said.get("principalId", "")).lower() == str(other["principalId"]).lower()
-        and _last(said.get("roleDefinitionId", "")) == _last(other["roleDefinitionId"])
+        state.same(message.get("scope", ""), other["scope"])
+        and str(message.get("principalId", "")).lower() == str(other["principalId"]).lower()
+        and _last(message.get("roleDefinitionId", "")) == _last(other["roleDefinitionId"])
     )
 
 

@@ -181,7 +181,7 @@ class ArmRouter:
             raise ArmError(405, "MethodNotAllowed", text)
         raise ArmError(404, "InvalidResourceType", f"The simulator has nothing at '{path}'.")
 
-    def _subscription(self, asked: ArmRequest) -> SiteResponse:
+    def _subscription(self, request: ArmRequest) -> SiteResponse:
         one = self._world.settings
         return responses.document(
             200,
@@ -194,8 +194,8 @@ class ArmRouter:
             },
         )
 
-    def _look(self, asked: ArmRequest) -> SiteResponse:
-        return self.operations.look(asked.parts["operation"], f"{asked.base}{asked.path}")
+    def _look(self, request: ArmRequest) -> SiteResponse:
+        return self.operations.look(request.parts["operation"], f"{request.base}{request.path}")
 
 
 def _version(call: SiteRequest, provider: str) -> None:

@@ -129,12 +129,12 @@ class Simulator:
 
     def _halve(self, call: SiteRequest) -> None:
         """What was made lacks its tags, and was not finished."""
-        made = self.world.get(call.path)
-        if made is None:
+        created = self.world.get(call.path)
+        if created is None:
             return
-        if "tags" in made:
-            made["tags"] = {}
-        inner = made.get("properties") or {}
+        if "tags" in created:
+            created["tags"] = {}
+        inner = created.get("properties") or {}
         inner.pop("description", None)
         if "provisioningState" in inner:
             inner["provisioningState"] = "Failed"

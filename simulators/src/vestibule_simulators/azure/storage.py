@@ -43,19 +43,19 @@ class StorageAccounts:
     def __init__(self, world: SubscriptionState, operations: Operations) -> None:
         self._world, self._operations = world, operations
 
-    def listed(self, asked: ArmRequest) -> SiteResponse:
+    def listed(self, request: ArmRequest) -> SiteResponse:
         """All accounts of a group."""
-        group = self._world.group(asked.parts["group"])
+        group = self._world.group(request.parts["group"])
         found = [*self._world.kind(state.ACCOUNT, group["id"])]
-        return page(asked, found, self._world.settings.page_size)
+        return page(request, found, self._world.settings.page_size)
 
-    def get(self, asked: ArmRequest) -> SiteResponse:
+    def get(self, request: ArmRequest) -> SiteResponse:
         """Read one."""
-        return responses.document(200, self._account(asked))
+        return responses.document(200, self._account(request))
 
-    def put(self, asked: ArmRequest) -> SiteResponse:
+    def put(self, request: ArmRequest) -> SiteResponse:
         """Create one, which takes a while; or replace what can be replaced."""
-        group, name, body = self._world.group(asked.parts["group"]), asked.parts["account"], asked.body
+        group, name, body = self._world.group(request.parts["group"]), request.parts["account"], request.body
         validation.named(_ACCOUNT, name, "AccountNameInvalid", "3 to 24 lower-case letters and digits")
         validation.fields(
             body, ("sku", "kind", "location", "tags", "properties", "identity", "extendedLocation")
@@ -68,16 +68,16 @@ class StorageAccounts:
                 f"The kind '{kind}' is none of {', '.join(_KINDS)}.", "InvalidValuesForRequestParameters"
             )
         given = _properties(body)
-        there = self._world.account(name)
-        wanted = f"{group['id']}/providers/{state.ACCOUNT}/{name}"
-        if name in RESERVED or (there is not None and not state.same(there["id"], wanted)):
+        existing = self._world.account(name)
+        desired = f"{group['id']}/providers/{state.ACCOUNT}/{name}"
+        if name in RESERVED or (existing is not None and not state.same(existing["id"], desired)):
             text = f"The storage account named {name} is already taken."
             raise ArmError(409, "StorageAccountAlreadyTaken", text)
-        if there is not None and there["location"] != place:
-            text = f"The resource '{name}' already exists in location '{there['location']}'."
+        if existing is not None and existing["location"] != place:
+            text = f"The resource '{name}' already exists in location '{existing['location']}'."
             raise ArmError(409, "InvalidResourceLocation", text)
-        made: Json = {
-            "id": wanted,
+        created: Json = {
+            "id": desired,
             "name": name,
             "type": state.ACCOUNT,
             "location": place,
@@ -85,7 +85,7 @@ class StorageAccounts:
             "kind": kind,
             "sku": {"name": sku["name"], "tier": str(sku["name"]).partition("_")[0]},
             "properties": {
-                **(there or {}).get("properties", {}),
+                **(existing or {}).get("properties", {}),
                 "supportsHttpsTrafficOnly": True,
                 # of Azure: nothing is public unless it is asked for
                 "allowBlobPublicAccess": False,
@@ -93,39 +93,39 @@ class StorageAccounts:
                 "provisioningState": "Succeeded",
                 "primaryLocation": place,
                 "primaryEndpoints": {
-                    "blob": f"{asked.base}/{name}",
-                    "web": f"{asked.base}/{name}.web",
+                    "blob": f"{request.base}/{name}",
+                    "web": f"{request.base}/{name}.web",
                 },
             },
         }
-        if not self._world.put(wanted, made):
-            return responses.document(200, made)
+        if not self._world.put(desired, created):
+            return responses.document(200, created)
         self._world.account_keys[name] = state.new_keys()
-        made["properties"]["provisioningState"] = "Creating"
+        created["properties"]["provisioningState"] = "Creating"
 
         def finish() -> Json:
-            made["properties"]["provisioningState"] = "Succeeded"
-            return made
+            created["properties"]["provisioningState"] = "Succeeded"
+            return created
 
         address = (
-            f"{asked.base}{self._world.root}/providers/Microsoft.Storage/locations/{place}/asyncoperations"
+            f"{request.base}{self._world.root}/providers/Microsoft.Storage/locations/{place}/asyncoperations"
         )
-        return self._operations.begin(address, finish) or responses.document(200, made)
+        return self._operations.begin(address, finish) or responses.document(200, created)
 
-    def patch(self, asked: ArmRequest) -> SiteResponse:
+    def patch(self, request: ArmRequest) -> SiteResponse:
         """Change tags or properties."""
-        there, body = self._account(asked), asked.body
+        existing, body = self._account(request), request.body
         validation.fields(body, ("sku", "kind", "tags", "properties", "identity"))
         given = _properties(body)
         if "tags" in body:
-            there["tags"] = validation.tags(body)
-        there["properties"].update(given)
-        return responses.document(200, there)
+            existing["tags"] = validation.tags(body)
+        existing["properties"].update(given)
+        return responses.document(200, existing)
 
-    def delete(self, asked: ArmRequest) -> SiteResponse:
+    def delete(self, request: ArmRequest) -> SiteResponse:
         """Remove one with its blobs."""
-        group = self._world.group(asked.parts["group"])
-        gone = self._world.drop(f"{group['id']}/providers/{state.ACCOUNT}/{asked.parts['account']}")
+        group = self._world.group(request.parts["group"])
+        gone = self._world.drop(f"{group['id']}/providers/{state.ACCOUNT}/{request.parts['account']}")
         return responses.nothing(200 if gone else 204)
 
     def keys(self, asked: ArmRequest) -> SiteResponse:
@@ -137,9 +137,9 @@ class StorageAccounts:
         ]
         return responses.document(200, {"keys": listed})
 
-    def available(self, asked: ArmRequest) -> SiteResponse:
+    def available(self, request: ArmRequest) -> SiteResponse:
         """Whether a name is free."""
-        name = validation.text(asked.body, "name")
+        name = validation.text(request.body, "name")
         if not _ACCOUNT.fullmatch(name):
             found: Json = {
                 "nameAvailable": False,
@@ -154,38 +154,38 @@ class StorageAccounts:
 
     # ── containers ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def containers(self, asked: ArmRequest) -> SiteResponse:
+    def containers(self, request: ArmRequest) -> SiteResponse:
         """All of an account."""
-        found = [*self._world.kind(state.CONTAINER, self._account(asked)["id"])]
-        return page(asked, found, self._world.settings.page_size)
+        found = [*self._world.kind(state.CONTAINER, self._account(request)["id"])]
+        return page(request, found, self._world.settings.page_size)
 
-    def container(self, asked: ArmRequest) -> SiteResponse:
+    def container(self, request: ArmRequest) -> SiteResponse:
         """Read one."""
-        return responses.document(200, self._container(asked))
+        return responses.document(200, self._container(request))
 
-    def put_container(self, asked: ArmRequest) -> SiteResponse:
+    def put_container(self, request: ArmRequest) -> SiteResponse:
         """Create one, or say who may read it."""
-        account = self._account(asked)
-        validation.fields(asked.body, ("properties",))
-        given = validation.inner(asked.body)
+        account = self._account(request)
+        validation.fields(request.body, ("properties",))
+        given = validation.inner(request.body)
         validation.fields(given, ("publicAccess", "metadata", "defaultEncryptionScope"), "properties.")
         access = given.get("publicAccess", "None")
-        made, new = make_container(self._world, account, asked.parts["container"], str(access))
-        return responses.document(201 if new else 200, made)
+        created, new = make_container(self._world, account, request.parts["container"], str(access))
+        return responses.document(201 if new else 200, created)
 
-    def delete_container(self, asked: ArmRequest) -> SiteResponse:
+    def delete_container(self, request: ArmRequest) -> SiteResponse:
         """Remove one with its blobs."""
-        account = self._account(asked)
-        name = asked.parts["container"]
+        account = self._account(request)
+        name = request.parts["container"]
         gone = self._world.drop(container_id(account, name))
         prefix = f"{str(account['name']).lower()}/{name}/"
         for one in [key for key in self._world.blobs if key.startswith(prefix)]:
             del self._world.blobs[one]
         return responses.nothing(200 if gone else 204)
 
-    def _account(self, asked: ArmRequest) -> Json:
-        group = self._world.group(asked.parts["group"])
-        name = asked.parts["account"]
+    def _account(self, request: ArmRequest) -> Json:
+        group = self._world.group(request.parts["group"])
+        name = request.parts["account"]
         found = self._world.get(f"{group['id']}/providers/{state.ACCOUNT}/{name}")
         if found is None:
             text = (
@@ -195,8 +195,8 @@ class StorageAccounts:
         found.setdefault("properties", {})
         return found
 
-    def _container(self, asked: ArmRequest) -> Json:
-        found = self._world.get(container_id(self._account(asked), asked.parts["container"]))
+    def _container(self, request: ArmRequest) -> Json:
+        found = self._world.get(container_id(self._account(request), request.parts["container"]))
         if found is None:
             raise ArmError(404, "ContainerNotFound", "The specified container does not exist.")
         return found
@@ -215,16 +215,16 @@ def make_container(world: SubscriptionState, account: Json, name: str, access: s
     if access != "None" and not allowed:
         text = "Public access is not permitted on this storage account."
         raise ArmError(409, "PublicAccessNotPermitted", text)
-    there = world.get(container_id(account, name)) or {}
-    made: Json = {
+    existing = world.get(container_id(account, name)) or {}
+    created: Json = {
         "id": container_id(account, name),
         "name": name,
         "type": state.CONTAINER,
         # of this container, not of another of that name before it
-        "etag": there.get("etag") or f'"0x{secrets.token_hex(8).upper()}"',
+        "etag": existing.get("etag") or f'"0x{secrets.token_hex(8).upper()}"',
         "properties": {"publicAccess": access, "hasLegalHold": False, "hasImmutabilityPolicy": False},
     }
-    return made, world.put(made["id"], made)
+    return created, world.put(created["id"], created)
 
 
 def container_id(account: Json, name: str) -> str:

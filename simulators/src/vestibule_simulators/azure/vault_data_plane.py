@@ -65,8 +65,8 @@ class VaultDataPlane:
             return self._read(identifier, name, rest)
         if call.method == "POST" and rest == "create":
             self._demand(principal, f"{state.KEY}/create/action", identifier)
-            made = vaults.made(self._world, vault, name, validation.parsed(call.body))
-            return responses.document(200, _bundle(made))
+            created = vaults.made(self._world, vault, name, validation.parsed(call.body))
+            return responses.document(200, _bundle(created))
         raise ArmError(405, "MethodNotAllowed", f"{call.method} is not simulated here.")
 
     def _read(self, identifier: str, name: str, version: str) -> SiteResponse:
@@ -93,14 +93,14 @@ class VaultDataPlane:
 
 def _bundle(key: Json) -> Json:
     """A key as a vault shows it."""
-    said = key["properties"]
+    message = key["properties"]
     return {
         "key": {
-            "kid": said["keyUriWithVersion"],
-            "kty": said["kty"],
+            "kid": message["keyUriWithVersion"],
+            "kty": message["kty"],
             "key_ops": ["encrypt", "decrypt", "sign", "verify", "wrapKey", "unwrapKey"],
             "n": "AQAB",
             "e": "AQAB",
         },
-        "attributes": {**said["attributes"], "recoveryLevel": "Recoverable+Purgeable"},
+        "attributes": {**message["attributes"], "recoveryLevel": "Recoverable+Purgeable"},
     }

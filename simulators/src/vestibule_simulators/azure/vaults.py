@@ -26,17 +26,17 @@ class VaultHandlers:
     def __init__(self, world: SubscriptionState) -> None:
         self._world = world
 
-    def get(self, asked: ArmRequest) -> SiteResponse:
+    def get(self, request: ArmRequest) -> SiteResponse:
         """Read one."""
-        return responses.document(200, self._vault(asked))
+        return responses.document(200, self._vault(request))
 
-    def put(self, asked: ArmRequest) -> SiteResponse:
+    def put(self, request: ArmRequest) -> SiteResponse:
         """Create one, or replace its tags and properties."""
-        group, name, body = self._world.group(asked.parts["group"]), asked.parts["vault"], asked.body
+        group, name, body = self._world.group(request.parts["group"]), request.parts["vault"], request.body
         validation.named(_NAME, name, "VaultNameNotValid", "3 to 24 letters, digits and -, a letter first")
         validation.fields(body, ("location", "tags", "properties", "id", "name", "type"))
         place = validation.location(body)
-        made: Json = {
+        created: Json = {
             "id": f"{group['id']}/providers/{state.VAULT}/{name}",
             "name": name,
             "type": state.VAULT,
@@ -48,11 +48,11 @@ class VaultHandlers:
                 "provisioningState": "Succeeded",
             },
         }
-        return responses.document(201 if self._world.put(made["id"], made) else 200, made)
+        return responses.document(201 if self._world.put(created["id"], created) else 200, created)
 
-    def delete(self, asked: ArmRequest) -> SiteResponse:
+    def delete(self, request: ArmRequest) -> SiteResponse:
         """Remove one with its keys."""
-        return responses.nothing(200 if self._world.drop(str(self._vault(asked)["id"])) else 204)
+        return responses.nothing(200 if self._world.drop(str(self._vault(request)["id"])) else 204)
 
     def key(self, asked: ArmRequest) -> SiteResponse:
         """Read a key in its current version."""
@@ -62,27 +62,27 @@ class VaultHandlers:
             raise ArmError(404, "KeyNotFound", text)
         return responses.document(200, found)
 
-    def put_key(self, asked: ArmRequest) -> SiteResponse:
+    def put_key(self, request: ArmRequest) -> SiteResponse:
         """Make a key; one that is there is answered as it is."""
-        vault, name = self._vault(asked), asked.parts["key"]
-        there = self._world.get(self._key_id(asked))
-        if there is not None:
-            return responses.document(200, there)
+        vault, name = self._vault(request), request.parts["key"]
+        existing = self._world.get(self._key_id(request))
+        if existing is not None:
+            return responses.document(200, existing)
         validation.named(_KEY, name, "BadParameter", "1 to 127 letters, digits and -")
-        validation.fields(asked.body, ("properties", "tags"))
-        return responses.document(200, made(self._world, vault, name, validation.inner(asked.body)))
+        validation.fields(request.body, ("properties", "tags"))
+        return responses.document(200, made(self._world, vault, name, validation.inner(request.body)))
 
-    def _vault(self, asked: ArmRequest) -> Json:
-        group, name = self._world.group(asked.parts["group"]), asked.parts["vault"]
+    def _vault(self, request: ArmRequest) -> Json:
+        group, name = self._world.group(request.parts["group"]), request.parts["vault"]
         found = self._world.get(f"{group['id']}/providers/{state.VAULT}/{name}")
         if found is None:
             where = f"under resource group '{group['name']}' was not found"
             raise ArmError(404, "ResourceNotFound", f"The Resource '{state.VAULT}/{name}' {where}.")
         return found
 
-    def _key_id(self, asked: ArmRequest) -> str:
+    def _key_id(self, request: ArmRequest) -> str:
         try:
-            return f"{self._vault(asked)['id']}/keys/{asked.parts['key']}"
+            return f"{self._vault(request)['id']}/keys/{request.parts['key']}"
         except ArmError as refusal:
             if refusal.code != "ResourceNotFound":
                 raise
@@ -125,9 +125,9 @@ def rotate(world: SubscriptionState, vault: str, key: str) -> str:
 
 def _version(world: SubscriptionState, vault: str, key: str) -> Json:
     uri = f"https://{vault.lower()}.vault.azure.net/keys/{key}"
-    moment = int(world.clock())
+    instant = int(world.clock())
     return {
         "keyUri": uri,
         "keyUriWithVersion": f"{uri}/{secrets.token_hex(16)}",
-        "attributes": {"enabled": True, "created": moment, "updated": moment},
+        "attributes": {"enabled": True, "created": instant, "updated": instant},
     }
