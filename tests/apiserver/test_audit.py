@@ -171,7 +171,7 @@ def test_pods_that_were_created_while_the_webhook_was_away_are_found_and_reporte
         one for one in told(environment, namespace, "PodsMissed") if one["regarding"]["kind"] == "Deployment"
     )
     assert about["regarding"]["name"] == "web"
-    assert "created while the webhook was away, " in about["note"]
+    assert "created while the webhook was unavailable, " in about["note"]
 
     code, report = audit(environment, namespace)
     assert (code, report["missed"]) == (3, 3)
@@ -267,7 +267,7 @@ def test_a_replacement_that_lacks_the_same_again_ends_the_repair(
     environment.wait("Available", "True")
     found = environment.wait("RepairWorks", "False", "ReplacementMissed", seconds=60)
 
-    assert "lacks the same again" in found["message"]
+    assert "lacks the same identity again" in found["message"]
     assert len(evictions(environment, mark)) == 1
     audited(environment)
     # another process does not begin anew
@@ -339,7 +339,7 @@ def test_the_command_lists_and_mends(environment: OperatorInstallation, namespac
     code, away = audit(environment, namespace, "--fix", "--yes", "--per-minute", "600")
     assert code == 3
     assert [one["result"] for one in away["evictions"]] == ["evicted", "missed"]
-    assert "lacks the same again" in away["ended"]
+    assert "lacks the same identity again" in away["ended"]
     up(environment, namespace)
     stale = environment.admin.create(at("pods", namespace), body("stale", AWS)).object
     changed = {"metadata": {"annotations": {"cwii.dev/aws-role-arn": f"{AWS['cwii.dev/aws-role-arn']}-b"}}}

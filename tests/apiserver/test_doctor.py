@@ -134,7 +134,7 @@ def test_a_healthy_cluster_has_nothing_against_it(installation: WebhookInstallat
         "token.signature", "az.audience", "webhook.trust", "webhook.namespaces", "webhook.neighbours",
         "pods.missing",
     } <= set(found)  # fmt: skip
-    assert "2 pods scanned, 2 ask for an identity" in the(report, "pods.missing")["found"]
+    assert "2 pods scanned, 2 request an identity" in the(report, "pods.missing")["found"]
     assert "eyJ" not in json.dumps(report)  # as every token begins
 
 
@@ -162,7 +162,7 @@ def test_a_pod_that_was_created_while_the_webhook_was_down_is_found(
     assert (code, missing["status"], missing["found"]) == (
         3,
         "fail",
-        "an identity is asked for and not there: 2 pods",
+        "the requested identity is missing: 2 pods",
     )
     alone, owned = missing["items"]
     assert (alone["name"], alone["owner"], alone["clouds"]) == ("lost", "", ["aws"])
@@ -221,7 +221,7 @@ def test_pods_that_could_not_come_today_are_reported(
 
     assert code == 0, failed(report)
     (unserved,), (refused,) = (the(report, id_)["items"] for id_ in ("pods.unserved", "pods.refused"))
-    assert "az identity is asked for, and" in unserved["found"]
+    assert "az identity is requested, but" in unserved["found"]
     assert "cwii.dev/aws-role-arn is 'no-arn'" in refused["found"]
 
 
@@ -276,7 +276,7 @@ def test_an_installation_is_read_as_it_is_and_nobody_is_there_to_answer(
         installation.close()
 
     assert code == 3
-    assert the(report, "webhook.settings")["found"] == "mode better, vocabularies eks, cwii"
+    assert the(report, "webhook.settings")["found"] == "mode better, dialects eks, cwii"
     service = the(report, "webhook.service")
     assert (service["status"], service["about"]) == (
         "fail",
@@ -316,7 +316,7 @@ def test_in_the_place_of_another_its_flags_are_the_settings(
 
     settings = the(report, "webhook.settings")
     assert settings["about"] == f"Deployment {charts.AZWI_SPACE}/azure-wi-webhook-controller-manager"
-    assert (code, settings["found"]) == (3, "mode better, vocabularies azwi")
+    assert (code, settings["found"]) == (3, "mode better, dialects azwi")
     (item,) = the(report, "pods.missing")["items"]
     assert (item["name"], item["clouds"]) == ("labelled", ["az"])
     assert the(report, "webhook.namespaces")["status"] == "warn"  # the chart selects by the pod's label alone
@@ -346,7 +346,7 @@ def test_no_webhook_and_another_ones(control_plane: ControlPlane, namespace: str
 
     reported = the(report, "webhook.registration")
     assert (code, reported["status"]) == (3, "fail")
-    assert reported["found"].startswith("does not exist; there are Azure workload identity")
+    assert reported["found"].startswith("does not exist; found: Azure workload identity")
     assert "--webhook-configuration" in reported["advice"]
 
 

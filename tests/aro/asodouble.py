@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -96,8 +96,8 @@ class AsoDouble:
         """The same, of what went here only."""
         self.calls = 0
         """Writes of ours, for who counts those of others."""
-        self.secrets = 0
-        """How often a kubeconfig was written."""
+        self.secrets: Counter[str] = Counter()
+        """How often a kubeconfig was written, by namespace."""
         self.broken: list[BaseException] = []
 
     # ── orders ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -261,11 +261,13 @@ class AsoDouble:
             return
         left = [one for one in held if one != FINALIZER]
         patch = {"metadata": {"finalizers": left, "resourceVersion": meta["resourceVersion"]}}
+        policy = (meta.get("annotations") or {}).get(POLICY, "manage")
+        into = self.left if policy in ("skip", "detach-on-delete") else self.deleted
+        # deleted in Azure first, as the real one does: whoever sees the object gone finds it in the list
+        into.append(f"{meta['namespace']}/{what}")
         answer = await self._send(kind, obj, patch)
-        if answer.status == 200:
-            policy = (meta.get("annotations") or {}).get(POLICY, "manage")
-            into = self.left if policy in ("skip", "detach-on-delete") else self.deleted
-            into.append(f"{meta['namespace']}/{what}")
+        if answer.status != 200:
+            into.remove(f"{meta['namespace']}/{what}")
 
     async def _credential(self, obj: Json) -> None:
         """The kubeconfig, before the cluster is ready; anew for every look that is asked for."""
@@ -298,7 +300,7 @@ class AsoDouble:
         call = api_requests.apply(_SECRET, secret, field_manager="aso", force=True)
         answer = await self._client.send(call)
         assert answer.status in (200, 201, 403), answer.body  # 403: the namespace goes
-        self.secrets += 1
+        self.secrets[meta["namespace"]] += 1
         self.calls += 1
 
     def _asked(self, obj: Json) -> str:

@@ -397,11 +397,11 @@ def test_a_kubeconfig_that_ends_soon_is_renewed(
         cluster = Cluster(environment, destination="from-azure").create(pool=False)
         cluster.available()
         fine = cluster.until("AROControlPlane", "KubeconfigReady", "True")
-    written, before = environment.aso.secrets, cluster.get("Secret")
+    written, before = environment.aso.secrets[cluster.namespace], cluster.get("Secret")
     # a month passes; Azure gives the same again, and then one that lasts
     with Operator(environment, ahead=datetime.timedelta(days=29)):
         reported = cluster.until("AROControlPlane", "KubeconfigReady", "False", "Expiring")
-        poll("a new one to be asked for", lambda: environment.aso.secrets > written)
+        poll("a new one to be asked for", lambda: environment.aso.secrets[cluster.namespace] > written)
         poll("the policy to be as before", lambda: not any(map(policy, cluster.embedded().values())))
         events = environment.admin.list(at("events", cluster.namespace, api="events.k8s.io/v1"))
     assert said(reported, "KubeconfigReady")["message"].startswith(
@@ -409,15 +409,17 @@ def test_a_kubeconfig_that_ends_soon_is_renewed(
     )
     assert any(one["reason"] == "KubeconfigExpiring" for one in events)
     assert cluster.get("Secret")["data"] == before["data"]
-    assert environment.aso.secrets <= written + 2  # once on the way to skip, once on the way back
+    assert (
+        environment.aso.secrets[cluster.namespace] <= written + 2
+    )  # once on the way to skip, once on the way back
     pair = environment.guest.authority.client("aro:long", MASTERS, days=90)
     lasting = rig_kubeconfig.write(
         environment.guest.folder / "lasting.yaml", environment.guest.url, environment.guest.authority.ca, pair
     ).read_bytes()
     monkeypatch.setattr(environment, "credentials", lambda: lasting)
-    again = environment.aso.secrets
+    again = environment.aso.secrets[cluster.namespace]
     cluster.patch("HcpOpenShiftCluster", {"spec": {"operatorSpec": {"secretExpressions": []}}})
-    poll("Azure to give the new one", lambda: environment.aso.secrets > again)
+    poll("Azure to give the new one", lambda: environment.aso.secrets[cluster.namespace] > again)
     with Operator(environment, ahead=datetime.timedelta(days=29)):
         cluster.until("AROControlPlane", "KubeconfigReady", "True")
         poll("the copy to be the new one", lambda: cluster.get("Secret")["data"] != before["data"])
