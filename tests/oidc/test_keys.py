@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
+import json
 import re
 from collections.abc import Callable
 from typing import Any
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, padding
 
 from tests.doctor.issuer import rsa_key
 from tests.oidc import making
@@ -83,6 +85,64 @@ def test_tokens_are_verified_by_the_document_and_by_another_implementation(algor
 
     assert jwt.decode(token, jwt.PyJWKSet.from_json(body.decode())[key.kid].key, [algorithm])
     assert jwks.verifies(tokens.parse(token), jwks.parse(body).by_kid[key.kid])
+
+
+def _signed(header: dict[str, Any], private: Any) -> str:
+    """A token with any header, signed by hand with RS256."""
+    parts = [json.dumps(part).encode() for part in (header, {"iss": "https://x"})]
+    text = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in parts)
+    signature = private.sign(text, padding.PKCS1v15(), hashes.SHA256())
+    return f"{text.decode()}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+
+
+@pytest.mark.parametrize(
+    ("header", "good"),
+    [
+        ({"alg": "RS256", "typ": "JWT"}, True),
+        ({"alg": "RS256", "crit": ["exp"], "exp": 1}, False),  # an extension that nobody here understands
+        ({"alg": "RS256", "crit": []}, False),
+        ({"alg": "RS512"}, False),
+        ({"alg": "PS256"}, False),
+        ({"alg": "HS256"}, False),
+        ({"alg": "ES256"}, False),
+        ({"alg": "none"}, False),
+        ({"alg": None}, False),
+        ({}, False),
+    ],
+    ids=str,
+)
+def test_only_headers_that_every_relying_party_takes_are_verified(header: dict[str, Any], good: bool) -> None:
+    private = rsa_key(0)
+    (key,) = keys.read(making.spki(private), "k.pem")
+    published = jwks.parse(documents.key_set([key])).by_kid[key.kid]
+
+    assert jwks.verifies(tokens.parse(_signed(header, private)), published._replace(algorithm="")) is good
+
+
+def test_a_public_key_is_no_secret_for_an_hmac() -> None:
+    (key,) = keys.read(making.public(), "k.pem")
+    header, claims = (
+        base64.urlsafe_b64encode(part).rstrip(b"=") for part in (b'{"alg":"HS256"}', b'{"iss":"https://x"}')
+    )
+    mac = hmac.new(key.pem.encode(), header + b"." + claims, "sha256").digest()
+    text = b".".join((header, claims, base64.urlsafe_b64encode(mac).rstrip(b"="))).decode()
+    published = jwks.parse(documents.key_set([key])).by_kid[key.kid]._replace(algorithm="")
+
+    assert not jwks.verifies(tokens.parse(text), published)
+
+
+def test_a_key_of_another_curve_or_off_its_curve_verifies_nothing() -> None:
+    private = making.elliptic(ec.SECP256R1)
+    (key,) = keys.read(making.spki(private), "k.pem")
+    token = tokens.parse(jwt.encode({"iss": "https://x"}, private, "ES256", {"kid": key.kid}))
+    published = jwks.parse(documents.key_set([key])).by_kid[key.kid]
+    parameters = dict(published.parameters)
+
+    assert jwks.verifies(token, published)
+    for change in ({"crv": "P-384"}, {"crv": "P-521"}, {"crv": "secp256k1"}, {"x": "01"}, {"y": ""}):
+        assert not jwks.verifies(
+            token, published._replace(parameters=tuple({**parameters, **change}.items()))
+        )
 
 
 def test_the_same_key_in_other_wrappings_is_the_same_key() -> None:

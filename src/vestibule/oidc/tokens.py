@@ -1,4 +1,4 @@
-"""ServiceAccount tokens, taken apart: header, claims and what the signature covers.
+"""ServiceAccount tokens, taken apart: header and claims.
 
 Reading is not believing: ``jwks.verifies`` says whether a signature is good. A message never holds a piece of
 the token itself, since the bearer of a token is the ServiceAccount until it expires.
@@ -26,13 +26,16 @@ class ServiceAccountToken(NamedTuple):
 
     header: Mapping[str, Any]
     claims: Mapping[str, Any]
-    signed: bytes
-    """What the signature covers."""
-    signature: bytes
-    length: int
+    compact: str
+    """The whole text, as it was given."""
 
     def __repr__(self) -> str:
         return f"Token(iss={self.issuer!r}, sub={self.subject!r})"
+
+    @property
+    def length(self) -> int:
+        """Characters of the whole text."""
+        return len(self.compact)
 
     @property
     def algorithm(self) -> str:
@@ -80,14 +83,9 @@ def parse(text: str) -> ServiceAccountToken:
     if len(parts) != 3:
         raise MalformedToken(f"has {len(parts)} parts between dots, want header, claims and signature")
     header, claims, signature = parts
-    signed = f"{header}.{claims}".encode("ascii", "replace")
-    return ServiceAccountToken(
-        _object(header, "header"),
-        _object(claims, "claims"),
-        signed,
-        _bytes(signature, "signature"),
-        len(stripped),
-    )
+    token = ServiceAccountToken(_object(header, "header"), _object(claims, "claims"), stripped)
+    _bytes(signature, "signature")
+    return token
 
 
 def _object(part: str, name: str) -> dict[str, Any]:
