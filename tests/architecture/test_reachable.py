@@ -42,7 +42,7 @@ def _commands(group: click.Command, context: click.Context) -> Iterator[str]:
             yield from _commands(command, click.Context(command, parent=context, info_name=name))
 
 
-class _Imports(ast.NodeVisitor):
+class ImportVisitor(ast.NodeVisitor):
     """What a module imports when it runs; not what only a type checker sees."""
 
     def __init__(self, name: str) -> None:
@@ -78,7 +78,7 @@ def reached(start: set[str]) -> set[str]:
         if name in seen or name not in MODULES:
             continue
         seen.add(name)
-        imports = _Imports(name)
+        imports = ImportVisitor(name)
         imports.visit(ast.parse(MODULES[name].read_text()))
         left += [name.rpartition(".")[0], *imports.found]
     return seen

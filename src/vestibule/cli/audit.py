@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vestibule import errors
 from vestibule.cli import kubeclient, main, options, printer
 
 if TYPE_CHECKING:
@@ -95,11 +94,8 @@ def command(
         raise click.UsageError("with -o json there is no prompt: give --yes or --dry-run with --fix")
     over = options.overrides(mode, cwii)
     logging.getLogger("vestibule").addHandler(logging.NullHandler())
-    try:
-        from vestibule.diagnose.audit import run
-    except ModuleNotFoundError as error:
-        raise errors.MissingExtra("audit", "cluster,pki") from error
     from vestibule import settingsfile
+    from vestibule.diagnose.audit import run
 
     settings = settingsfile.load(settings_file, over) if settings_file is not None else None
     question = run.AuditOptions(kubeclient.access(kubeconfig, context), namespace, configuration, settings)

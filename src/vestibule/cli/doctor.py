@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vestibule import errors
 from vestibule.cli import checks as shown
 from vestibule.cli import inputs, kubeclient, main, options, printer
 
@@ -106,12 +105,9 @@ def command(
         )
     over = options.overrides(mode, cwii)
     logging.getLogger("vestibule").addHandler(logging.NullHandler())  # what is odd is a check, not a log line
-    try:
-        from vestibule.diagnose.doctor import run
-        from vestibule.diagnose.doctor.options import DoctorOptions
-    except ModuleNotFoundError as error:
-        raise errors.MissingExtra("doctor", "cluster,pki") from error
     from vestibule import settingsfile
+    from vestibule.diagnose.doctor import run
+    from vestibule.diagnose.doctor.options import DoctorOptions
 
     question = DoctorOptions(
         kubeclient.access(kubeconfig, context) if live or (in_pod and not alone) else None,

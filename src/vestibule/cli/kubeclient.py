@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vestibule import errors
 from vestibule.cli import options
 
 if TYPE_CHECKING:
@@ -29,10 +28,8 @@ def access(kubeconfig: Path | None, context: str | None) -> ClusterAccess:
 
 def client(kubeconfig: Path | None, context: str | None) -> Client:
     """A client for the cluster; raises InvalidSettings when there is no way to it."""
-    try:
-        from vestibule.kube.client import Client as Made
-    except ImportError:
-        raise errors.MissingExtra("a live cluster", "cluster") from None
+    from vestibule.kube.client import Client as Made
+
     return Made(access(kubeconfig, context))
 
 

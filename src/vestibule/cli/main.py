@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 
@@ -40,6 +40,23 @@ _COMMANDS: Final = {
     "simulate": "Run a simulator of Azure on this machine, with faults on request.",
 }
 
+EXTRAS: Final = {
+    "webhook": "webhook",
+    "certificates": "operator",
+    "operator": "operator",
+    **dict.fromkeys(("inject", "explain", "lint", "initdata", "broker"), "offline"),
+    **dict.fromkeys(("doctor", "audit", "migrate", "render", "aro", "oidc", "azwi"), "cli"),
+    "azure": "azure",
+    "aws": "aws",
+    "gcp": "gcp",
+    "ccoctl": "azure,aws,gcp",
+    "simulate": "simulate",
+}
+"""The extra with which a command is complete, but for ``OPTIONAL``."""
+
+OPTIONAL: Final = {"aiohttp": "cluster", "yarl": "cluster"}
+"""Modules that commands with the extra ``offline`` need only for a live cluster, and their extra."""
+
 _COMPAT: Final = ("azwi", "ccoctl")
 """Commands that accept the command lines of other programs."""
 
@@ -67,13 +84,31 @@ class _LazyCommands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         folder = "vestibule.cli.compat" if cmd_name in _COMPAT else "vestibule.cli"
-        module = importlib.import_module(f"{folder}.{cmd_name}")
+        try:
+            module = importlib.import_module(f"{folder}.{cmd_name}")
+        except ModuleNotFoundError as error:
+            raise _missing(cmd_name, error) from error
         command: click.Command = module.command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            raise _missing(str(ctx.invoked_subcommand), error) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
+
+
+def _missing(command: str, error: ModuleNotFoundError) -> Exception:
+    """What is said for a library that is not installed; a module of our own that is missing is a defect."""
+    module = (error.name or "").partition(".")[0]
+    if module == "vestibule":
+        return error
+    extra = EXTRAS[command]
+    return errors.MissingExtra(command, OPTIONAL.get(module, extra) if extra == "offline" else extra)
 
 
 @click.group(

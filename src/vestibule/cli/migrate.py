@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vestibule import errors
 from vestibule.cli import kubeclient, main, options, printer
 
 if TYPE_CHECKING:
@@ -84,10 +83,7 @@ def command(
     if not files and not live and not in_pod:
         raise click.UsageError("nothing to compare: give -f, --kubeconfig or --context")
     logging.getLogger("vestibule").addHandler(logging.NullHandler())  # problems are in the report
-    try:
-        from vestibule.diagnose.migrate import run
-    except ModuleNotFoundError as error:
-        raise errors.MissingExtra("migrate", "cluster,offline") from error
+    from vestibule.diagnose.migrate import run
 
     question = run.MigrationOptions(provider, examples)
     if files:

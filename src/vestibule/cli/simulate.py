@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vestibule import errors
 from vestibule.cli import options, printer
 
 if TYPE_CHECKING:
@@ -104,11 +103,8 @@ def azure(
     output: str,
 ) -> None:
     """Simulate Azure: resource manager, Entra ID and blobs of one subscription."""
-    try:
-        from vestibule_simulators.azure import runner
-        from vestibule_simulators.azure.state import SimulatorSettings
-    except ModuleNotFoundError as error:
-        raise errors.MissingExtra("simulate", "simulate") from error
+    from vestibule_simulators.azure import runner
+    from vestibule_simulators.azure.state import SimulatorSettings
 
     host, port = _address(addr)
     if not runner.loopback(host) and not expose:

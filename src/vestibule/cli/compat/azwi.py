@@ -36,8 +36,7 @@ def command() -> None:
 )
 def jwks(files: tuple[str, ...], output_file: Path | None, mode: str) -> None:
     """Print the JWKS of public keys."""
-    keys = sources.core_keys()
-    from vestibule.oidc import documents
+    from vestibule.oidc import documents, keys
 
     intake = keys.AZWI if mode == "strict" else keys.BETTER._replace(private=True)
     try:

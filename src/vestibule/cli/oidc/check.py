@@ -63,13 +63,10 @@ def check(
     tls = inputs.trusting(ca_bundle)
     shape = sources.shaped(shape_name)
     keys = sources.read(files) if files else ()
-    try:
-        from vestibule.clouds import publisher
-        from vestibule.provision import check as checking
-        from vestibule.provision.cluster_keys import TokenAccount
-    except ModuleNotFoundError as error:
-        raise errors.MissingExtra("oidc check", "cluster,pki") from error
+    from vestibule.clouds import publisher
     from vestibule.oidc import tokens
+    from vestibule.provision import check as checking
+    from vestibule.provision.cluster_keys import TokenAccount
 
     token = None
     if token_file is not None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from vestibule import errors
 from vestibule.cli import options, printer
 
 _EPILOG = """\b
@@ -36,10 +35,7 @@ Exit codes: 0 success, 1 a file cannot be written, 2 there is a key already.
 @options.output("text", "json")
 def create_key_pair(output_dir: Path, bits: str, output: str) -> None:
     """Create the RSA key pair that signs ServiceAccount tokens, in two PEM files."""
-    try:
-        from vestibule.provision import keypair
-    except ModuleNotFoundError as error:
-        raise errors.MissingExtra("oidc create-key-pair", "pki") from error
+    from vestibule.provision import keypair
 
     created = keypair.create(output_dir, bits=int(bits))
     if output == "json":

@@ -130,12 +130,9 @@ def rotate(
     tls = inputs.trusting(ca_bundle)
     shape = sources.shaped(shape_name)
     key = _one(file) if file is not None else None
-    try:
-        from vestibule.clouds import publisher
-        from vestibule.provision import rotation
-        from vestibule.provision.cluster_keys import TokenAccount
-    except ModuleNotFoundError as error:
-        raise errors.MissingExtra("oidc rotate", "cluster,pki") from error
+    from vestibule.clouds import publisher
+    from vestibule.provision import rotation
+    from vestibule.provision.cluster_keys import TokenAccount
 
     store = sources.opened(to)
     setup = rotation.RotationSetup(

@@ -70,7 +70,8 @@ def ca_bundle(function: F) -> F:
 
 def read(files: Sequence[str], intake: KeySelection | None = None) -> tuple[PublicKey, ...]:
     """The keys of the files, which commas may separate. Raises InvalidInput with every problem of all."""
-    keys = core_keys()
+    from vestibule.oidc import keys
+
     problems: list[InputProblem] = []
     texts: list[tuple[str, str]] = []
     for name in [part for file in files for part in file.split(",")]:
@@ -99,12 +100,9 @@ def gathered(
         raise click.UsageError("give either --public-key FILE, or a cluster with --kubeconfig or --context")
     if files:
         return read(files), ""
-    core_keys()
     access = kubeclient.access(kubeconfig, context)
-    try:
-        from vestibule.provision import cluster_keys as clusters
-    except ModuleNotFoundError as error:
-        raise errors.MissingExtra("oidc with --kubeconfig", "cluster,pki") from error
+    from vestibule.provision import cluster_keys as clusters
+
     found = clusters.documents(access)
     return found.keys, found.issuer
 
@@ -120,19 +118,9 @@ def opened(text: str) -> ObjectStore:
 
 def shaped(name: str) -> DocumentFormat:
     """The shape of this name."""
-    core_keys()
     from vestibule.oidc import documents
 
     return documents.SHAPES[name]
-
-
-def core_keys() -> Any:
-    """The module that knows keys. Raises MissingExtra where the library for them is missing."""
-    try:
-        from vestibule.oidc import keys
-    except ModuleNotFoundError as error:
-        raise errors.MissingExtra("oidc", "pki") from error
-    return keys
 
 
 def write(path: Path | None, body: bytes, mode: int) -> None:
