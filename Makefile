@@ -11,7 +11,7 @@ STAMP  := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-fast test-all test-old fuzz soak check bench bench-compare docs lock fmt clean venv rig rig-up rig-down image sbom chart dist
+.PHONY: help demo test test-fast test-all test-old test-extras fuzz soak check bench bench-compare docs lock fmt clean venv rig rig-up rig-down image sbom chart wheel dist
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ test-all: check ## the same with more of everything: rapid changes, fuzzing, a s
 	@$(BIN)/python -m tests.fuzz.run --seconds 300
 	@$(BIN)/python -m tests.soak.run --admissions 100000 --minutes 10
 	@$(MAKE) test-old
+	@$(MAKE) test-extras
+
+test-extras: $(STAMP) ## the wheels in clean virtual environments, one per extra
+	@scripts/test-extras
 
 test-old: $(STAMP) ## the tests on the API server, on the oldest version we support
 	@VESTIBULE_RIG_VERSION=old scripts/test tests/apiserver
@@ -84,7 +88,10 @@ sbom: $(STAMP) ## what the image holds, in dist/, as CycloneDX
 chart: $(STAMP) ## the Helm chart in dist/, its generated parts made anew
 	@scripts/chart --package dist && scripts/sums
 
-dist: image sbom chart ## image, bill of materials and chart with their hashes
+wheel: $(STAMP) ## the wheels of vestibule and vestibule-simulators, in dist
+	@$(BIN)/uv build -q --wheel -o dist . && $(BIN)/uv build -q --wheel -o dist simulators && ls dist/*.whl
+
+dist: image sbom chart wheel ## image, bill of materials and chart with their hashes; wheels
 
 lock: ## make requirements/*.txt anew from requirements/*.in
 	@scripts/lock "$(PYTHON)"
