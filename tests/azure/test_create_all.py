@@ -92,7 +92,7 @@ def test_a_group_with_another_users_things_is_not_deleted_as_a_whole(stage: Stag
 
     report = stage.delete(whole_group=True)
 
-    assert [remark for remark in report.plan.remarks if "demo1-oidc is kept" in remark]
+    assert [remark for remark in report.plan.remarks if "demo1-oidc is not deleted" in remark]
     assert [one["name"] for one in stage.simulator.resources(state.IDENTITY)] == ["mine"]
 
 

@@ -156,7 +156,7 @@ def test_a_copy_for_the_installer_has_no_tail_of_an_older_one(tmp_path: Path) ->
     ("private", "public", "message"),
     [
         ("some data", None, "is no private key in PEM"),
-        (making.private(), making.public(1), "is another key than"),
+        (making.private(), making.public(1), "does not belong to"),
         (making.private(), "words", "has no PEM block"),
         (making.public(), None, "want a PEM RSA private key"),
     ],

@@ -1,8 +1,8 @@
 """The kinds of Azure Service Operator that an ARO object may carry: a finite list, as data.
 
 All of them are namespaced. What is not in the list is refused wherever embedded resources are read, and the
-operator has no rights on it. An administrator may add kinds, each by group, kind and plural; nobody can add a
-kind of another API group than those of Azure Service Operator, and there are no wildcards.
+operator has no permissions on it. An administrator may add kinds, each by group, kind and plural; none can
+add a kind of another API group than those of Azure Service Operator, and there are no wildcards.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class PermittedKinds:
 
 
 STANDARD: Final = PermittedKinds()
-"""What counts where nobody added anything."""
+"""The default: no added kinds."""
 
 
 def problem(value: str, before: Iterable[str] = ()) -> str:

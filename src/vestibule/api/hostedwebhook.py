@@ -1,4 +1,5 @@
-"""``HostedWebhook``: one object, beside a control plane, asks for the webhook of its guest."""
+"""``HostedWebhook``: one object, in the namespace of a control plane, requests the webhook of its hosted
+cluster."""
 
 from __future__ import annotations
 

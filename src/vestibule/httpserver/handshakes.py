@@ -3,9 +3,9 @@
 A handshake costs CPU time and tens of kilobytes, a socket that has sent nothing almost nothing. So a socket
 waits outside of TLS until its first byte is here; then handshakes are begun at a bounded rate, a bounded
 number of them at once, and the peers take turns. No peer has more than three quarters of the places, one that
-makes no progress while others wait loses its place, and when too many sockets wait, the peer with the most
-of them loses
-its oldest ones. Within a peer the newest is first: the first clients of a flood have mostly given up.
+makes no progress while others wait loses its place, and when too many sockets wait, the peer with the most of
+them loses its oldest ones. Within a peer the newest is first: the first clients of a flood have mostly given
+up.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ _EMBEDDED: Final = ("create", "delete", "list", "patch", "watch")
 
 
 def rules(door: str, added: Sequence[str] = ()) -> list[Object]:
-    """The verbs that the ARO controllers and their webhook use; ``door`` is the name of the registration,
-    ``added`` are kinds of the settings, ``GROUP/KIND/PLURAL``."""
+    """The verbs that the ARO controllers and their webhook use; ``door`` is the name of the webhook
+    configuration, ``added`` are kinds of the settings, ``GROUP/KIND/PLURAL``."""
     shipped: dict[str, list[str]] = {}
     for one in aso.SHIPPED:
         shipped.setdefault(one.group, []).append(one.plural)
@@ -54,7 +54,8 @@ def rules(door: str, added: Sequence[str] = ()) -> list[Object]:
 
 
 def objects(name: str, operator: str, subject: Object, added: Sequence[str] = ()) -> list[Object]:
-    """The role, its binding, and the Service of the door; ``operator`` is the label of the pods."""
+    """The role, its binding, and the Service of the validating webhook; ``operator`` is the label of the
+    pods."""
     role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
     port = {"name": "aro", "port": 443, "targetPort": "aro", "protocol": "TCP"}
     return [

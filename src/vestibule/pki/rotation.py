@@ -2,10 +2,9 @@
 for keys.
 
 A CA is prepared, published together with the old one, and signs only after the API server has been seen to
-trust
-both for a while; the old CA stays trusted until it expires. So at no moment does a replica serve a leaf
-whose CA is not in the published bundle, however late it learns of the change. Leaves are renewed with a
-third of their life left.
+trust both for a while; the old CA stays trusted until it expires. So at no moment does a replica serve a leaf
+whose CA is not in the published bundle, however late it learns of the change. Leaves are renewed with a third
+of their life left.
 """
 
 from __future__ import annotations

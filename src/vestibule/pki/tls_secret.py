@@ -61,8 +61,7 @@ def next_kept(
     unread: bool = False,
 ) -> StoredCertificate:
     """What the two Secrets should hold now. ``unread``: not every webhook configuration could be read, so
-    that nothing
-    counts as trusted everywhere."""
+    that nothing counts as trusted everywhere."""
     registered = list(webhook_configurations)
     before = stored_certificate(signing, serving)
     state = rotation.next_state(before, [] if unread else trusted(registered), names, now, lives)

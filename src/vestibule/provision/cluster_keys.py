@@ -13,7 +13,7 @@ from vestibule.kube.serviceaccount_issuer import IssuerDocuments
 from vestibule.oidc.tokens import ServiceAccountToken
 
 AUDIENCE: Final = "vestibule.dev/oidc"
-"""Of tokens that are only looked at: nobody takes it."""
+"""Audience of tokens that are only inspected: no service accepts it."""
 LOOKS: Final = 5
 """Tokens that are asked for, each over a connection of its own: a balancer may have several API servers."""
 

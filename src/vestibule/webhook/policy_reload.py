@@ -2,8 +2,7 @@
 new, never both.
 
 A pod is more than one request: the API server calls again after other webhooks. So the previous sandbox
-policy
-is retained for a moment, and pods that began with it are finished with it.
+policy is retained for a moment, and pods that began with it are finished with it.
 """
 
 from __future__ import annotations

@@ -249,10 +249,9 @@ class Settings(SettingsSection, frozen=True):
     """``better`` fixes the defects of the upstream webhook and warns the user; ``strict`` produces the same
     pod and the same response."""
     vocabularies: tuple[Vocabulary, ...] = ("cwii",)
-    """Dialects in order of precedence: where two request the same cloud, the first one is used, and
-    the user gets a warning. ``cwii`` is ``cwii.dev/*``, ``azwi`` is
-    ``azure.workload.identity/*``, ``eks`` is ``eks.amazonaws.com/*``, ``wif`` is ``cloud.google.com/*``,
-    ``gke`` is ``iam.gke.io/*``."""
+    """Dialects in order of precedence: where two request the same cloud, the first one is used, and the user
+    gets a warning. ``cwii`` is ``cwii.dev/*``, ``azwi`` is ``azure.workload.identity/*``, ``eks`` is
+    ``eks.amazonaws.com/*``, ``wif`` is ``cloud.google.com/*``, ``gke`` is ``iam.gke.io/*``."""
     mount_root: str = "/var/run/secrets/cwii.dev"
     """Directory in the containers below which tokens appear."""
     token_expiration_seconds: int = 3600
