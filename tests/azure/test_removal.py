@@ -36,7 +36,7 @@ def belongings(**more: Any) -> ObservedForDelete:
 
 
 def planned(found: ObservedForDelete, inventory: Inventory | None = None, *, whole: bool = False) -> StepPlan:
-    return delete_plan.plan(found, values.NAMES, inventory, whole_group=whole)
+    return delete_plan.plan(found, values.NAMES, inventory, entire_group=whole)
 
 
 def told(found: StepPlan) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 Provider = Literal["gcp", "aws", "az"]
-Vocabulary = Literal["cwii", "azwi", "eks", "wif", "gke"]
+DialectName = Literal["cwii", "azwi", "eks", "wif", "gke"]
 PROVIDERS: Final[tuple[Provider, ...]] = ("gcp", "aws", "az")
 """In planning order; plans are joined in this order."""
 
@@ -65,7 +65,7 @@ GCP_CREDENTIALS: Final = "cwii.dev/gcp-credentials"
 # ── vestibule.dev: what the sandbox stage leaves on a pod for its own next pass ─────────────────────────────
 SANDBOX: Final = "vestibule.dev/sandbox"
 """The digest of the policy that the pod got its sandbox from: it is finished with the one it began with."""
-ASKED: Final = "vestibule.dev/asked"
+ORIGINAL_REQUESTS: Final = "vestibule.dev/asked"
 """What the containers of a peer pod asked for before that became the size of its machine."""
 LIMIT_RANGER: Final = "kubernetes.io/limit-ranger"
 """What the API server's LimitRanger gave to which container, in its words."""
@@ -107,7 +107,7 @@ def relevant(annotations: dict[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, value in annotations.items():
         if key.startswith(_BEGINNINGS):
-            if key.startswith(_PREFIXES) or looks_like_ours(key):
+            if key.startswith(_PREFIXES) or resembles_our_prefix(key):
                 found[key] = value
         elif key.endswith(_ENDINGS):
             found[key] = value
@@ -144,7 +144,7 @@ _ENDINGS: Final = (
 """Keys of dialects whose prefix is a setting."""
 
 
-def looks_like_ours(key: str) -> bool:
+def resembles_our_prefix(key: str) -> bool:
     """Whether ``cwii.dev/…`` may have been meant: ``cwii.io/``, ``CWII.dev/``, ``cwi.dev/``,
     ``cwii/`` and the like."""
     prefix, slash, _ = key.partition("/")

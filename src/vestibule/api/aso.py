@@ -22,7 +22,7 @@ class AsoKind(NamedTuple):
     plural: str
 
     @property
-    def said(self) -> str:
+    def name(self) -> str:
         """As rules and messages name it."""
         return f"{self.group}/{self.kind}"
 
@@ -50,7 +50,7 @@ PATTERN: Final = (
     r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.){1,4}azure\.com/[A-Z][A-Za-z0-9]{0,62}/[a-z][a-z0-9]{0,62}$"
 )
 """Of a kind that is added, ``GROUP/KIND/PLURAL``."""
-WANTED: Final = (
+EXPECTED: Final = (
     "GROUP/KIND/PLURAL of a namespaced kind of Azure Service Operator, such as "
     "network.azure.com/NatGateway/natgateways, without wildcards"
 )
@@ -78,7 +78,7 @@ STANDARD: Final = PermittedKinds()
 def problem(value: str, before: Iterable[str] = ()) -> str:
     """What is wrong with a kind that is to be added; empty when nothing is."""
     if not _ADDED.match(value):
-        return WANTED
+        return EXPECTED
     group, kind, plural = value.split("/")
     known = {(one.group, one.kind): one for one in SHIPPED}
     if (group, kind) in known:

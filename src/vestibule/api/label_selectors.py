@@ -45,7 +45,7 @@ class LabelSelector(msgspec.Struct, frozen=True, rename="camel"):
             requirement.matches(labels) for requirement in self.match_expressions
         )
 
-    def looks_at(self) -> set[str]:
+    def label_keys(self) -> set[str]:
         """The label keys that it reads."""
         return {*self.match_labels, *(requirement.key for requirement in self.match_expressions)}
 

@@ -25,7 +25,7 @@ LARGEST: Final = 256 * 1024
 """Bytes of a kubeconfig; one of a hundred clusters has less."""
 _MOST_PROBLEMS: Final = 16
 _TYPES: Final[Mapping[type, str]] = {str: "text", bool: "boolean", list: "list", dict: "mapping"}
-_WHOLE: Final[Mapping[str, type]] = {
+_KUBECONFIG_FIELDS: Final[Mapping[str, type]] = {
     "apiVersion": str,
     "kind": str,
     "preferences": dict,
@@ -52,7 +52,7 @@ _USER: Final[Mapping[str, type]] = {
 }
 _CONTEXT: Final[Mapping[str, type]] = {"cluster": str, "user": str, "namespace": str, "extensions": list}
 _UNKNOWN: Final = "is no field that is taken from a cluster"
-_WANTED: Final = {
+_REFUSED_FIELDS: Final = {
     "exec": "starts a program, want a token or a client certificate as data",
     "auth-provider": "starts a plug-in, want a token or a client certificate as data",
     "tokenFile": "names a file, want token",
@@ -170,7 +170,7 @@ class _StoredReader:
         if not isinstance(values, Mapping):
             self._wrong("", "is no mapping, want a kubeconfig")
             return StoredKubeconfig("")
-        values = self._typed("", values, _WHOLE)
+        values = self._typed("", values, _KUBECONFIG_FIELDS)
         clusters = self._entries(values, "clusters", "cluster", _CLUSTER)
         users = self._entries(values, "users", "user", _USER)
         contexts = self._entries(values, "contexts", "context", _CONTEXT)
@@ -217,7 +217,7 @@ class _StoredReader:
             kind = known.get(key)
             if kind is None:
                 if not where or not _is_empty(key, value):
-                    self._wrong(place, _WANTED.get(str(key), _UNKNOWN))
+                    self._wrong(place, _REFUSED_FIELDS.get(str(key), _UNKNOWN))
             elif type(value) is kind:
                 found[key] = value
             elif value is not None:

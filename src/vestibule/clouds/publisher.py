@@ -29,7 +29,7 @@ _ATTEMPTS: Final = 8
 """Writers that may come in between before we give up."""
 PATIENCE: Final = 60.0
 """Seconds in which a document must become visible; a new public container takes up to half a minute."""
-_LOOK_EVERY: Final = 2.0
+_POLL_SECONDS: Final = 2.0
 
 
 class DocumentChange(NamedTuple):
@@ -172,7 +172,7 @@ def verify(
             raise errors.Unavailable(
                 f"written to {planned.where}, but the public address does not serve it: {problem}"
             )
-        rest = max(_LOOK_EVERY, *(fault.after for fault in found))
+        rest = max(_POLL_SECONDS, *(fault.after for fault in found))
         pause(rest)
         waited += rest
 

@@ -245,7 +245,7 @@ def _namespace(objects: Sequence[Object], observed: ClusterFacts) -> Iterator[st
 
 
 def _neighbours(settings: Settings, observed: ClusterFacts) -> Iterator[str]:
-    for neighbour in foreign_webhooks.known(observed.registrations, settings.install.name):
+    for neighbour in foreign_webhooks.known(observed.webhook_configurations, settings.install.name):
         yield (
             f"MutatingWebhookConfiguration {neighbour.configuration}: {neighbour.webhook} is "
             f"{neighbour.product}, and it mutates pods too: a pod that both know gets both identities, or "

@@ -23,7 +23,7 @@ _CLUSTER: Final = {
 }
 _NOT_PERMITTED: Final = (
     "may not be embedded: want a kind of Azure Service Operator that clusters are made of ("
-    + ", ".join(one.said for one in aso.SHIPPED)
+    + ", ".join(one.name for one in aso.SHIPPED)
     + ") or one that the administrator added"
 )
 _READY: Final = {"name": "Ready", "type": "boolean", "jsonPath": ".status.ready"}
@@ -82,7 +82,7 @@ def definitions(permitted: aso.PermittedKinds = aso.STANDARD) -> list[Object]:
 def _resources(permitted: aso.PermittedKinds) -> Object:
     """Whole objects of others: nothing of them is pruned. Of what kind they are is asked by the API server
     itself, also without the webhook; the fields that it reads are bounded, so that the rule is cheap."""
-    listed = ", ".join(f"'{one.said}'" for one in permitted.kinds)
+    listed = ", ".join(f"'{one.name}'" for one in permitted.kinds)
     return {
         "maxItems": embedded.MOST,
         "items": {

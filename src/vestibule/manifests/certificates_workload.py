@@ -17,7 +17,7 @@ from vestibule.api.settings.schema import Settings
 from vestibule.manifests import sandbox_webhooks, webhook_configurations, workload
 
 Object = dict[str, Any]
-REGISTRATIONS_FILE: Final = "registrations.json"
+CONFIGURATIONS_FILE: Final = "registrations.json"
 _DIRECTORY: Final = "/etc/certificates"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _GROUP: Final = "admissionregistration.k8s.io"
@@ -70,7 +70,7 @@ def objects(settings: Settings, configurations: Sequence[Object]) -> list[Object
         _object("v1", "Secret", signing_secret(base), namespace),
         _object("v1", "Secret", f"{base}-tls", namespace),
         _object("coordination.k8s.io/v1", "Lease", base, namespace),
-        _object("v1", "ConfigMap", own, namespace, data={REGISTRATIONS_FILE: listed(configurations)}),
+        _object("v1", "ConfigMap", own, namespace, data={CONFIGURATIONS_FILE: listed(configurations)}),
         *(policy(settings, configurations) if settings.install.guard else []),
         _network_policy(settings),
         _deployment(settings),
@@ -230,7 +230,7 @@ def _mutating(configuration: Object) -> bool:
 
 def literal(value: Any) -> str:
     """A value as CEL writes it: JSON, escaped as Helm's ``toJson`` does, but that the values of a map must be
-    of one type, or be said to be of any."""
+    of one type, or be declared as dyn."""
     if isinstance(value, dict):
         return f"{{{','.join(f'{literal(key)}:dyn({literal(one)})' for key, one in sorted(value.items()))}}}"
     if isinstance(value, list | tuple):
@@ -259,7 +259,7 @@ def _deployment(settings: Settings) -> Object:
         "args": [
             "certificates",
             f"--settings={workload.SETTINGS_DIRECTORY}/{workload.SETTINGS_FILE}",
-            f"--registrations={_DIRECTORY}/{REGISTRATIONS_FILE}",
+            f"--registrations={_DIRECTORY}/{CONFIGURATIONS_FILE}",
             f"--metrics-addr=0.0.0.0:{_PORT}",
         ],
         "env": [{"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],

@@ -42,7 +42,7 @@ class ClusterFacts(NamedTuple):
     """Of the apiVersions that an installation uses, the kinds."""
     found: tuple[Object, ...] = ()
     """Those of the cluster-wide objects to be installed that exist already."""
-    registrations: tuple[Object, ...] = ()
+    webhook_configurations: tuple[Object, ...] = ()
     """Every MutatingWebhookConfiguration."""
     unseen: tuple[str, ...] = ()
     """What we were not allowed to look at, in the server's words."""

@@ -109,7 +109,7 @@ _OWN_SECTIONS: Final = ("install", "webhook")
 
 def _settings_map(settings: Settings) -> Object:
     """What differs from the defaults and matters to the process; sections about the installation stay out."""
-    data = differences(settings)
+    data = changed_settings(settings)
     for section in _OWN_SECTIONS:
         data.pop(section, None)
     if settings.install.certificate == "self":
@@ -138,7 +138,7 @@ def _settings_map(settings: Settings) -> Object:
     }
 
 
-def differences(settings: Settings) -> dict[str, Any]:
+def changed_settings(settings: Settings) -> dict[str, Any]:
     """The settings that differ from the default, as in a settings file."""
     complete: dict[str, Any] = msgspec.to_builtins(settings)
     default: dict[str, Any] = msgspec.to_builtins(Settings())

@@ -50,7 +50,7 @@ def _leaf(serving: Mapping[str, str]) -> CertificatePair:
     return pair if pair.key else _NO_LEAF
 
 
-def next_kept(
+def next_stored(
     signing: Data,
     serving: Data,
     webhook_configurations: Iterable[Mapping[str, Any]],

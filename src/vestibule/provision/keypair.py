@@ -31,7 +31,7 @@ class KeyPair(NamedTuple):
     installer: Path | None
     """The copy for the OpenShift installer."""
     key: PublicKey
-    made: bool
+    created: bool
     """False: it was there already."""
 
 

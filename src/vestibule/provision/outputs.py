@@ -43,7 +43,7 @@ class Output:
         """Create the signing keys unless they exist; returns whether they were created. Raises InvalidInput
         for a file that is no RSA key, or not the other half."""
         before = {path for path in (PUBLIC_KEY, BOUND_KEY) if (self.directory / path).exists()}
-        created = keypair.create(self.directory, existing="use", installer=True).made
+        created = keypair.create(self.directory, existing="use", installer=True).created
         self.written += [str(PRIVATE_KEY)] if created else []
         self.written += [str(path) for path in (PUBLIC_KEY, BOUND_KEY) if path not in before]
         return created

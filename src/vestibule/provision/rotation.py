@@ -243,9 +243,9 @@ def _observe(setup: RotationSetup, state: KeyRotationState) -> tuple[str, ...] |
         return None
     found = cluster_keys.signed(setup.access, setup.account)
     kids = tuple(sorted({token.kid for token in found}))
-    strangers = rotation.strangers(state, kids)
-    if strangers and state.published:
-        text = f"the cluster signs with {', '.join(strangers)}, which is neither old nor new here"
+    unknown_kids = rotation.unknown_kids(state, kids)
+    if unknown_kids and state.published:
+        text = f"the cluster signs with {', '.join(unknown_kids)}, which is neither old nor new here"
         raise errors.Conflict(f"{text}: publish the cluster's keys, and begin another rotation")
     (new,) = jwks.parse(documents.key_set([_new(setup, state)])).keys
     if any(token.kid == state.new and not jwks.verifies(token, new) for token in found):

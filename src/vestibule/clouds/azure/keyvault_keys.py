@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ABSENT: Final = frozenset({"KeyNotFound", "ResourceNotFound", "NotFound"})
 _SIZE: Final = 2048
 _PATIENCE: Final = {"retry_total": 2, "connection_timeout": 5, "read_timeout": 20}
-_RIGHTS: Final = (
+_PERMISSIONS: Final = (
     "the identity may read the key neither through the resource manager (Microsoft.KeyVault/vaults/keys, "
     "read and write) nor in the vault itself (Key Vault Crypto Officer)"
 )
@@ -66,7 +66,7 @@ class _ManagerOrVaultKeys:
         except AzureCallError as fault:
             if fault.status != 403:
                 raise
-            raise errors.Forbidden(f"{_RIGHTS}: {refusal}; {fault}") from fault
+            raise errors.Forbidden(f"{_PERMISSIONS}: {refusal}; {fault}") from fault
 
 
 class ResourceManagerKeys:

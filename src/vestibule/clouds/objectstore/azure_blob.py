@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 _ROLE: Final = "the login has no permission for the data: give it the role Storage Blob Data Contributor"
 _NETWORK: Final = "the network rules of the account do not let this machine in"
-_STRANGER: Final = "the login or the key is not that of this account"
+_WRONG_CREDENTIALS: Final = "the login or the key is not that of this account"
 _ADVICE: Final = {
     "AuthorizationPermissionMismatch": f"{_ROLE}; a new role assignment takes some minutes to apply",
     "InsufficientAccountPermissions": _ROLE,
     "AuthorizationFailure": f"{_NETWORK}, or the login is of another tenant",
     "NetworkAclsValidationFailure": _NETWORK,
     "KeyBasedAuthenticationNotPermitted": "the account forbids shared keys: log in to Entra instead",
-    "AuthenticationFailed": _STRANGER,
-    "InvalidAuthenticationInfo": _STRANGER,
+    "AuthenticationFailed": _WRONG_CREDENTIALS,
+    "InvalidAuthenticationInfo": _WRONG_CREDENTIALS,
     "AccountIsDisabled": "the account is disabled",
     "PublicAccessNotPermitted": "the account forbids public access",
 }

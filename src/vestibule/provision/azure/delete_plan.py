@@ -22,7 +22,7 @@ _ACCOUNT: Final = "microsoft.storage/storageaccounts"
 
 
 def plan(
-    found: ObservedForDelete, names: AzureNames, inventory: Inventory | None, *, whole_group: bool
+    found: ObservedForDelete, names: AzureNames, inventory: Inventory | None, *, entire_group: bool
 ) -> StepPlan:
     """The steps: assignments, roles, identities, then the account or the group."""
     tag = names.owned_tag
@@ -40,7 +40,7 @@ def plan(
         account.tags.get(tag) == rules.OWNED
         or _known(inventory, "account", f"{account.group}/{account.name}")
     )
-    if whole_group:
+    if entire_group:
         steps += _group(found, names, identities, remarks, taken, inventory, account_ours=ours)
     elif account is not None and ours:
         action = do.DeleteAccount(account.group, account.name)

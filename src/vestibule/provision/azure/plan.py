@@ -125,7 +125,7 @@ def _group(
             "create",
             title,
             do.PutGroup(name, desired.region, desired.owned),
-            made=OwnedResource("group", name),
+            resource=OwnedResource("group", name),
         )
         return
     if merged := rules.merged(existing.tags, tags):

@@ -18,7 +18,7 @@ from vestibule.oidc import documents
 from vestibule.oidc.keys import PublicKey
 from vestibule.provision import manifests as shared
 from vestibule.provision.gcp import manifests, names
-from vestibule.provision.gcp.request import GcpRequest, rights
+from vestibule.provision.gcp.request import GcpRequest, permissions_of
 from vestibule.provision.outputs import READABLE, Output
 
 MODE: Final = 0o744
@@ -70,7 +70,7 @@ def _account(desired: GcpRequest, request: CredentialsRequest, number: int, outp
         description=names.description(display, desired.name),
     )  # fmt: skip
     _script(output, desired, f"06-{number}-create-{display}-sa.sh", [create])
-    permissions = rights(request)[0].permissions
+    permissions = permissions_of(request)[0].permissions
     if permissions:
         role = _words(
             "gcloud iam roles create", names.role(project, request), project=project,

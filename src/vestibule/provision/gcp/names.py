@@ -3,7 +3,7 @@
 | case | ccoctl | here | vector |
 |---|---|---|---|
 | id of an account | ends by lot: a lost answer leaves two accounts | ends in a hash | gcp-01 |
-| display name | ``a-b`` and ``c`` meet ``a`` and ``b-c`` | the description tells whose it is | gcp-01 |
+| display name | ``a-b`` and ``c`` meet ``a`` and ``b-c`` | the description names the owner | gcp-01 |
 | issuer | of the universe | the same | gcp-02 |
 """
 
@@ -29,7 +29,7 @@ AUDIENCE: Final = "openshift"
 MAPPING: Final = {"google.subject": "assertion.sub"}
 IDENTITY_USER: Final = "roles/iam.workloadIdentityUser"
 VIEWER: Final = "roles/storage.objectViewer"
-EVERYBODY: Final = "allUsers"
+ALL_USERS: Final = "allUsers"
 LONGEST_SUBJECT: Final = 127
 """Bytes that Google takes for ``google.subject``."""
 _NAME: Final = re.compile(r"(?!gcp-|goog)(?!.*google)[a-z][a-z0-9-]{2,30}[a-z0-9]")

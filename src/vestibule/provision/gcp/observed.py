@@ -11,7 +11,7 @@ from vestibule.clouds.gcp.pools import PoolProvider, WorkloadIdentityPool
 from vestibule.clouds.gcp.project import Project
 from vestibule.clouds.gcp.serviceaccounts import GcpCustomRole, GcpServiceAccount
 from vestibule.provision.gcp import names, policies
-from vestibule.provision.gcp.request import GcpRequest, rights
+from vestibule.provision.gcp.request import GcpRequest, permissions_of
 
 
 class ObservedGcp(NamedTuple):
@@ -51,14 +51,16 @@ def issuer(project: Project, desired: GcpRequest, found: ObservedGcp) -> Observe
     public = False
     if bucket is not None and names.our_bucket(bucket, desired.name, found.number):
         policy = project.buckets.policy(bucket.name)
-        public = policies.holds(policy, names.VIEWER, names.EVERYBODY)
+        public = policies.holds(policy, names.VIEWER, names.ALL_USERS)
     return found._replace(providers=providers, bucket=bucket, public=public)
 
 
 def accounts(project: Project, desired: GcpRequest, parallel: int, found: ObservedGcp) -> ObservedGcp:
     """Accounts, the roles of the requests, and who has which."""
     requested = [
-        names.role(desired.project, request) for request in desired.requests if rights(request)[0].permissions
+        names.role(desired.project, request)
+        for request in desired.requests
+        if permissions_of(request)[0].permissions
     ]
     displays = {names.display(desired.name, request) for request in desired.requests}
     listed = project.accounts.listed()

@@ -77,7 +77,7 @@ class GcpPerformer:
     def _open(self, bucket: str) -> None:
         try:
             self._project.buckets.change_policy(
-                bucket, lambda policy: policies.add(policy, names.VIEWER, names.EVERYBODY)
+                bucket, lambda policy: policies.add(policy, names.VIEWER, names.ALL_USERS)
             )
         except rest.GcpCallError as fault:
             if not rest.forbidden(fault):

@@ -14,7 +14,7 @@ from vestibule.errors import InputProblem
 from vestibule.oidc.keys import PublicKey
 from vestibule.provision.gcp import actions, names, policies, providers
 from vestibule.provision.gcp.observed import ObservedGcp
-from vestibule.provision.gcp.request import GcpRequest, rights
+from vestibule.provision.gcp.request import GcpRequest, permissions_of
 from vestibule.provision.steps import OwnedResource, PlannedStep, StepPlan, StepResult, Value
 
 
@@ -167,15 +167,15 @@ def _account(
 ) -> tuple[GcpServiceAccount | None, list[InputProblem]]:
     """The account of a request that exists, and what speaks against using it."""
     display, identifier = names.display(desired.name, request), names.account(desired.name, request)
-    alike = [one for one in observed.accounts if one.display == display or one.id == identifier]
+    same_name = [one for one in observed.accounts if one.display == display or one.id == identifier]
     ours = [
         one
-        for one in alike
+        for one in same_name
         if one.display == display and (one.id in known or names.our_account(one, desired.name))
     ]
     place, field = request.place, f"CredentialsRequest {request.name}"
-    if alike and not ours:
-        text = f"service account {alike[0].email} exists and is not ours, want another --name"
+    if same_name and not ours:
+        text = f"service account {same_name[0].email} exists and is not ours, want another --name"
         return None, [InputProblem(place, field, text)]
     exact = [one for one in ours if one.id == identifier]
     if len(ours) > 1 and not exact:
@@ -188,7 +188,7 @@ def _account(
 def _role(
     desired: GcpRequest, observed: ObservedGcp, request: CredentialsRequest, problems: list[InputProblem]
 ) -> Iterator[PlannedStep]:
-    permissions = rights(request)[0].permissions
+    permissions = permissions_of(request)[0].permissions
     if not permissions:
         return
     identifier, title = names.role(desired.project, request), names.role_title(desired.project, request)

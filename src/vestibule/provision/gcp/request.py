@@ -50,7 +50,7 @@ class GcpRequest(NamedTuple):
 
     def roles(self, request: CredentialsRequest) -> tuple[str, ...]:
         """What the account of a request is given, as policies name it."""
-        requested = rights(request)[0]
+        requested = permissions_of(request)[0]
         custom = names.role_path(self.project, names.role(self.project, request))
         return (*dict.fromkeys(requested.roles), *([custom] if requested.permissions else []))
 
@@ -62,7 +62,7 @@ class RequestedPermissions(NamedTuple):
     permissions: tuple[str, ...]
 
 
-def rights(request: CredentialsRequest) -> tuple[RequestedPermissions, list[RequestProblem]]:
+def permissions_of(request: CredentialsRequest) -> tuple[RequestedPermissions, list[RequestProblem]]:
     """What an account may do, and what is wrong with the request."""
     wrong: list[RequestProblem] = []
     at: tuple[str | int, ...] = ("spec", "providerSpec")
@@ -118,7 +118,7 @@ def _wrong(request: CredentialsRequest) -> Iterator[RequestProblem]:
             limit = f"want {names.LONGEST_SUBJECT} at most, as Google takes"
             text = f"gives the subject {subject!r} of {size} bytes, {limit}"
             yield RequestProblem(("spec", "serviceAccountNames", number), text)
-    yield from rights(request)[1]
+    yield from permissions_of(request)[1]
 
 
 def _met(desired: GcpRequest) -> Iterator[InputProblem]:
@@ -133,7 +133,7 @@ def _met(desired: GcpRequest) -> Iterator[InputProblem]:
             text = f"gives the account {display}, as {other.name} ({other.place}) does, want another name"
             yield InputProblem(request.place, field, text)
             continue
-        if not rights(request)[0].permissions:
+        if not permissions_of(request)[0].permissions:
             continue
         role = names.role(desired.project, request)
         other = roles.setdefault(role, request)
