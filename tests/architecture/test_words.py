@@ -38,7 +38,9 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
-_EXEMPT = re.compile("|".join((r"``[^`]*``", r"`[^`]*`", *(rf"\b{one}\b" for one in EXEMPT["terms"]))))
+_EXEMPT = re.compile(
+    "|".join((r"``[^`]*``", r"`[^`]*`", *(rf"\b{one}\b" for one in EXEMPT["terms"]))), re.IGNORECASE
+)
 
 
 class Hit(NamedTuple):

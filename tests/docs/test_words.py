@@ -38,7 +38,9 @@ PAGES = [
 TERMS: dict[str, str] = tomllib.loads((ROOT / "tests" / "architecture" / "words.toml").read_text("utf-8"))[
     "terms"
 ]
-EXEMPT = re.compile("|".join((r"`[^`]*`|\]\([^)]*\)|<!--.*?-->", *(rf"\b{one}\b" for one in TERMS))))
+EXEMPT = re.compile(
+    "|".join((r"`[^`]*`|\]\([^)]*\)|<!--.*?-->", *(rf"\b{one}\b" for one in TERMS))), re.IGNORECASE
+)
 
 
 def prose(text: str) -> Iterator[tuple[int, str]]:
