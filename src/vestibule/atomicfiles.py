@@ -1,6 +1,6 @@
-"""Files that nobody else may read, at no moment of their life: keys, and what a run remembers.
+"""Files that only their owner may read, at every moment: keys, and the state of a run.
 
-The mode is given when the file is made, so the umask can only take away. Nothing is followed: a link under
+The mode is given when the file is created, so the umask can only take away. Nothing is followed: a link under
 the name of a key is refused, and a failed write leaves nothing behind.
 """
 
@@ -41,11 +41,11 @@ def replace(path: Path, content: bytes, mode: int = PRIVATE) -> None:
     OSError; then the older one is as it was."""
     if path.is_symlink():
         raise errors.InvalidInput(InputProblem(str(path), "", "is a symbolic link, want a file"))
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     with contextlib.ExitStack() as undo:
-        undo.callback(beside.unlink, missing_ok=True)
-        create(beside, content, mode)
-        beside.replace(path)
+        undo.callback(temporary.unlink, missing_ok=True)
+        create(temporary, content, mode)
+        temporary.replace(path)
         undo.pop_all()
     flush(path.parent)
 
@@ -85,20 +85,20 @@ def flush(path: Path) -> None:
 
 
 def put(path: Path, content: bytes, mode: int = PRIVATE) -> None:
-    """Write what a user asked for, where the user said: a file that exists keeps its mode, and is as it was
+    """Write a requested output file: a file that exists keeps its mode, and is as it was
     when writing fails; a pipe or a device is written to. Raises OSError."""
     real = path.resolve()
     if real.exists() and not real.is_file():
         with real.open("wb") as opened:
             opened.write(content)
         return
-    kept = stat.S_IMODE(real.stat().st_mode) if real.exists() else None
-    beside = real.with_name(f".{real.name}.{secrets.token_hex(6)}")
+    existing_mode = stat.S_IMODE(real.stat().st_mode) if real.exists() else None
+    temporary = real.with_name(f".{real.name}.{secrets.token_hex(6)}")
     with contextlib.ExitStack() as undo:
-        undo.callback(beside.unlink, missing_ok=True)
-        create(beside, content, mode if kept is None else PRIVATE)
-        if kept is not None:
-            beside.chmod(kept)
-        beside.replace(real)
+        undo.callback(temporary.unlink, missing_ok=True)
+        create(temporary, content, mode if existing_mode is None else PRIVATE)
+        if existing_mode is not None:
+            temporary.chmod(existing_mode)
+        temporary.replace(real)
         undo.pop_all()
     flush(real.parent)

@@ -3,7 +3,7 @@
 ::
 
     VestibuleError
-    ├── InvalidInput            tell the user: the input is wrong, all problems at once
+    ├── InvalidInput            report to the user: the input is wrong, all problems at once
     │   ├── MalformedReview     the bytes are no AdmissionReview (carries the HTTP status)
     │   └── InvalidSettings     the settings file, a flag or a variable
     ├── Unavailable             try again soon: a passing fault
@@ -12,7 +12,7 @@
     │   └── Gone                a watch cannot go on from there: list again
     ├── Forbidden               the cluster or the cloud does not let us; a human must act
     ├── NotFound                what should be there is not: a bucket, a container, a group
-    ├── Conflict                somebody else owns that field, or wrote in between
+    ├── Conflict                another manager owns that field, or wrote in between
     │   └── ForeignObject       an object with a name that we need is not ours; a human must act
     └── MissingExtra            an optional dependency is not installed
 
@@ -42,14 +42,14 @@ __all__ = [
 
 
 class InputProblem(NamedTuple):
-    """One thing that is wrong: where, what stands there, what is wanted."""
+    """One problem: where, the value, the expected value."""
 
     place: str
     """File and line, object, or flag."""
     field: str
     """Path inside the place; empty when the place says it all."""
     text: str
-    """What stands there and what is wanted."""
+    """The value and the expected value."""
 
     def __str__(self) -> str:
         return ": ".join(part for part in self if part)
@@ -97,23 +97,23 @@ class Overloaded(Unavailable):
 
 
 class Gone(Unavailable):
-    """The version a watch should go on from is no longer kept; list anew."""
+    """The resource version of a watch has expired; list again."""
 
 
 class Forbidden(VestibuleError):
-    """The cluster or the cloud refuses us the right to do this."""
+    """The cluster or the cloud denies permission to do this."""
 
 
 class NotFound(VestibuleError):
-    """What we were told to use does not exist: a bucket, a container, a resource group."""
+    """A configured resource does not exist: a bucket, a container, a resource group."""
 
 
 class Conflict(VestibuleError):
-    """Another field manager owns what we wanted to write, or somebody wrote since we read."""
+    """Another field manager owns the field, or another writer changed the object since it was read."""
 
 
 class ForeignObject(Conflict):
-    """An object stands where ours should, and we did not make it; it is never overwritten."""
+    """An object with the name of ours exists and has another owner; it is never overwritten."""
 
 
 class MissingExtra(VestibuleError):

@@ -1,4 +1,4 @@
-"""Random pauses from a source of our own: whoever else in the process draws numbers is not disturbed."""
+"""Random pauses from a generator of our own, so that the global one is not affected."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import random
 _source = random.Random()  # noqa: S311 - jitter, not a secret
 between = _source.uniform
 """A number between two."""
-whole = _source.randint
-"""A whole number between two, both included."""
+integer = _source.randint
+"""An integer between two, both included."""

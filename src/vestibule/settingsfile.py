@@ -1,6 +1,6 @@
 """The settings file on disk: TOML, JSON or YAML by its ending; errors with path and line; watched for change.
 
-TOML and JSON need nothing but the standard library; YAML is imported only when somebody hands us YAML, so
+TOML and JSON need nothing but the standard library; YAML is imported only for YAML files, so
 that the admission process stays small. A file that turns bad is reported and the last good settings stay in
 force.
 """
@@ -43,7 +43,7 @@ def read(path: Path) -> tuple[Any, str]:
 
 
 def load(path: Path | None, over: Mapping[str, Any], under: Mapping[str, Any] = _NOTHING) -> schema.Settings:
-    """Settings from a file (or none), with overrides laid over it and other defaults than ours under it;
+    """Settings from a file (or none), with overrides and other defaults than ours;
     raises InvalidSettings with every problem."""
     if path is None:
         return schema.parse(cwii_flags.merged(under, over), "settings")
@@ -67,14 +67,14 @@ class WatchedSettings:
         self._path = path
         self._over = over
         self._under = under
-        self._stamp = self._look()
+        self._stamp = self._reload()
         self.settings = load(path, over, under)
         self.error = ""
-        """Why the file as it stands is not in force; empty when it is."""
+        """Why the current file is not in force; empty when it is."""
 
     def check(self) -> bool:
         """Look once; True when new settings are in force. Never raises for what the file holds."""
-        stamp = self._look()
+        stamp = self._reload()
         if self._path is None or stamp == self._stamp:
             return False
         self._stamp = stamp
@@ -90,7 +90,7 @@ class WatchedSettings:
         self.settings = settings
         return changed
 
-    def _look(self) -> tuple[int, int, int] | None:
+    def _reload(self) -> tuple[int, int, int] | None:
         if self._path is None:
             return None
         try:
@@ -101,7 +101,7 @@ class WatchedSettings:
 
 
 def _check_text(place: str, data: Any) -> None:
-    """Refuse what JSON and YAML can write and nobody can use: half a character, a value that holds itself."""
+    """Refuse what JSON and YAML can write and is unusable: half a character, a value that holds itself."""
     try:
         json.dumps(data, ensure_ascii=False, default=str, skipkeys=True).encode()
     except UnicodeEncodeError as error:
@@ -152,9 +152,9 @@ def _with_line(problem: errors.InputProblem, text: str) -> errors.InputProblem:
 
 
 def line_of(field: str, text: str) -> int:
-    """The line on which a field stands, found by its keys in order; 0 when it is not there.
+    """The line of a field, found by its keys in order; 0 when it is absent.
 
-    Good for TOML tables (``[gcp]``, ``gcp.delivery =``), JSON and YAML alike: each key must stand at or
+    Good for TOML tables (``[gcp]``, ``gcp.delivery =``), JSON and YAML: each key must be on or
     after the line of the one before it.
     """
     lines = text.splitlines()

@@ -180,7 +180,7 @@ class OperatorInstallation:
     def owned(self) -> dict[str, Json]:
         """Every object that was made for this one, by path."""
         found: dict[str, Json] = {}
-        for kind in (*kinds.WIDE, *kinds.NEAR, *kinds.RIGHTS):
+        for kind in (*kinds.WIDE, *kinds.NEAR, *kinds.RBAC):
             where = at(kind.plural, self.name if kind.namespaced else None, api=kind.api_version)
             for one in self.admin.list(where, labelSelector=f"{OWNER}={self.name}"):
                 found[f"{kind.kind} {one['metadata']['name']}"] = one

@@ -170,7 +170,7 @@ def test_what_may_not_be_read_is_reported_and_the_rest_is_printed(
     assert (
         len(message) == 11
     )  # ten objects, four of them of who issues certificates, and the list of registrations
-    assert all(line.startswith("not looked at: reading /ap") and "forbidden" in line for line in message)
+    assert all(line.startswith("not read: reading /ap") and "forbidden" in line for line in message)
 
 
 def test_a_cluster_that_refuses_discovery_is_an_error(control_plane: ControlPlane, tmp_path: Path) -> None:

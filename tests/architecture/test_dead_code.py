@@ -22,7 +22,7 @@ CALLED_BY_OTHERS = (
 )
 """Names that a library calls; the first six are httptools'."""
 KEPT = {
-    "src/vestibule/diagnose/audit/pod_scan.py: remembered": "the bound on memory is tested by it",
+    "src/vestibule/diagnose/audit/pod_scan.py: cached_objects": "the bound on memory is tested by it",
     "src/vestibule/kube/memory_cluster.py: heal": "ends the faults of the embedded cluster in tests",
 }
 """What only tests use, with the reason to keep it."""

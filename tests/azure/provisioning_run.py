@@ -79,10 +79,10 @@ class Stage:
     def create(self, **more: Any) -> ProvisionReport:
         return commands.everything(self.wanted(), self.key, self.how(**more))
 
-    def delete(self, *, whole_group: bool = False, **more: Any) -> ProvisionReport:
+    def delete(self, *, entire_group: bool = False, **more: Any) -> ProvisionReport:
         subscription = self.simulator.settings.subscription
         return commands.delete(
-            NAMES, self.simulator.cloud, subscription, self.how(**more), whole_group=whole_group
+            NAMES, self.simulator.cloud, subscription, self.how(**more), entire_group=entire_group
         )
 
     def left(self) -> list[Any]:

@@ -90,9 +90,9 @@ def test_a_group_with_another_users_things_is_not_deleted_as_a_whole(stage: Stag
     stage.create()
     stage.simulator.arm().put_identity("demo1-oidc", "mine", "eastus", {})
 
-    report = stage.delete(whole_group=True)
+    report = stage.delete(entire_group=True)
 
-    assert [remark for remark in report.plan.remarks if "demo1-oidc is kept" in remark]
+    assert [remark for remark in report.plan.remarks if "demo1-oidc is not deleted" in remark]
     assert [one["name"] for one in stage.simulator.resources(state.IDENTITY)] == ["mine"]
 
 

@@ -75,7 +75,7 @@ def test_a_public_key_that_is_not_the_private_ones_is_refused(
     (tmp_path / "serviceaccount-signer.private").write_text(pair.private)
     (tmp_path / "serviceaccount-signer.public").write_text(signer.new(2048).public)
 
-    with pytest.raises(InvalidInput, match="is another key than"):
+    with pytest.raises(InvalidInput, match="does not belong to"):
         Output(tmp_path).key_pair()
 
 

@@ -78,7 +78,7 @@ def test_the_owned_tag_cannot_be_overridden() -> None:
 def test_a_container_that_nobody_may_read_is_opened_only_for_a_public_issuer() -> None:
     closed = world(container=BlobContainer("demo1", "None"))
 
-    assert "update container demo1 (nobody may read it)" in told(plan.issuer(wanted(), closed))
+    assert "update container demo1 (public reads are denied)" in told(plan.issuer(wanted(), closed))
     private = wanted(issuer_mode="private", issuer_url="https://front.example/x")
     assert told(plan.issuer(private, closed)) == ["publish discovery document and keys in demo1"]
 
@@ -184,7 +184,7 @@ def test_an_identity_that_exists_without_our_tag_is_used_and_not_called_ours() -
     planned = plan.identities(wanted(request()), found)
 
     assert told(planned) == ["write Secret ns1/secret1"]
-    assert [remark for remark in planned.remarks if "is not ours" in remark]
+    assert [remark for remark in planned.remarks if "without a tag of vestibule" in remark]
 
 
 def test_a_custom_role_of_the_same_name_that_is_not_ours_is_refused() -> None:

@@ -36,7 +36,7 @@ def belongings(**more: Any) -> ObservedForDelete:
 
 
 def planned(found: ObservedForDelete, inventory: Inventory | None = None, *, whole: bool = False) -> StepPlan:
-    return delete_plan.plan(found, values.NAMES, inventory, whole_group=whole)
+    return delete_plan.plan(found, values.NAMES, inventory, entire_group=whole)
 
 
 def told(found: StepPlan) -> list[str]:
@@ -65,7 +65,9 @@ def test_an_account_without_our_tag_stays_and_is_reported() -> None:
     found = planned(belongings(account=theirs))
 
     assert not [title for title in told(found) if "storage account" in title]
-    assert [remark for remark in found.remarks if "storage account demo1" in remark and "kept" in remark]
+    assert [
+        remark for remark in found.remarks if "storage account demo1" in remark and "not deleted" in remark
+    ]
 
 
 def test_an_account_that_the_inventory_knows_is_ours_even_without_a_tag(tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ def test_identities_of_others_stay() -> None:
     found = planned(belongings(identities=(identity(), theirs)))
 
     assert not [step for step in found.steps if step.id == "identity/mine"]
-    assert "managed identity mine is not ours: kept" in found.remarks
+    assert "managed identity mine has no tag of vestibule: not deleted" in found.remarks
 
 
 def test_a_group_goes_as_a_whole_only_if_nothing_else_is_in_it() -> None:
@@ -97,7 +99,7 @@ def test_a_group_goes_as_a_whole_only_if_nothing_else_is_in_it() -> None:
     assert not [title for title in told(alone) if "storage account" in title]
     for stored in (crowded, untagged):
         assert "resource group demo1-oidc" not in told(stored)
-        assert [remark for remark in stored.remarks if "resource group demo1-oidc is kept" in remark]
+        assert [remark for remark in stored.remarks if "resource group demo1-oidc is not deleted" in remark]
 
 
 def test_assignments_without_properties_are_left_alone() -> None:

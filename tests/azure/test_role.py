@@ -85,7 +85,7 @@ def test_the_role_for_delete_is_enough(tmp_path: Path, simulator: Simulated) -> 
     role = definition("delete")
     give(simulator, role["Actions"], role["DataActions"])
 
-    stage.delete(whole_group=True)
+    stage.delete(entire_group=True)
 
     assert simulator.resources(state.IDENTITY) == []
 

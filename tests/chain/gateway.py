@@ -74,7 +74,7 @@ class Certificates:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         now = datetime.datetime.now(datetime.UTC)
-        self._pair = certificate_authority.new_authority("chain", now=now, life=_DAY)
+        self._pair = certificate_authority.new_ca("chain", now=now, life=_DAY)
         self._contexts: dict[str, ssl.SSLContext] = {}
         self._lock = threading.Lock()
         self.bundle = folder / "ca.pem"

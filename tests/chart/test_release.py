@@ -301,7 +301,7 @@ def test_definitions_of_others_are_left_alone_and_ours_outlive_the_release(
     values = {"operator": {"enabled": True}, "webhook": {"enabled": False}}
     message = release.run("install", "--create-namespace", values=values)
 
-    assert f"note: the definition {kata} belongs to somebody else and was left alone" in message
+    assert f"note: the CRD {kata} belongs to another owner and was not changed" in message
     assert kata not in {obj["metadata"]["name"] for obj in release.objects()}
     where = at("customresourcedefinitions", name=kata, api=DEFINITIONS)
     assert plane.admin.get(where).object["metadata"]["labels"] == {"of": "its-operator"}
@@ -327,7 +327,7 @@ def test_definitions_of_others_are_left_alone_and_ours_outlive_the_release(
     release.run("install", values=values)
     other = Release(helm, tmp_path / "other", plane, "second", "elsewhere")
     message = other.run("install", "--create-namespace", values=values)
-    assert "belongs to release hall/vestibule and was left alone" in message
+    assert "belongs to release hall/vestibule and was not changed" in message
 
 
 def test_the_operator_of_a_release_installs_what_the_notes_ask_for(

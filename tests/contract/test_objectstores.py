@@ -88,7 +88,7 @@ def test_an_unconditional_write_replaces(store: ObjectStore) -> None:
 def test_a_write_for_the_first_time_happens_once(store: ObjectStore) -> None:
     write(store, b"1", ABSENT)
 
-    with pytest.raises(errors.Conflict, match="changed by somebody else"):
+    with pytest.raises(errors.Conflict, match="changed by another writer"):
         write(store, b"2", ABSENT)
     found = store.read(NAME)
     assert found is not None

@@ -109,7 +109,7 @@ def test_a_service(found: WebhookService | None, status: str, words: str) -> Non
 
 
 def made(life: datetime.timedelta = 365 * DAY) -> CertificatePair:
-    return certificate_authority.new_authority("test", now=NOW, life=life)
+    return certificate_authority.new_ca("test", now=NOW, life=life)
 
 
 def leaf(signer: CertificatePair, name: str = HOST, life: datetime.timedelta = 30 * DAY) -> CertificatePair:
@@ -144,7 +144,7 @@ def test_what_an_authority_of_the_bundle_signed_is_trusted() -> None:
         "webhook.trust": "ok",
         "webhook.certificate": "ok",
     }
-    assert "no connection was made" in found["webhook.trust"].found
+    assert "no connection was attempted" in found["webhook.trust"].found
 
 
 def test_a_leaf_with_its_authority_behind_it_is_trusted() -> None:

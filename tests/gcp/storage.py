@@ -33,7 +33,7 @@ class Storage:
         self._generations = itertools.count(1_000)
 
     def make(self, name: str, number: str = "", **about: Any) -> None:
-        """A bucket, whoever's."""
+        """A bucket of any owner."""
         self.buckets[name] = {"name": name, "projectNumber": number or self.number, **about}
         self.policies[name], self.objects[name] = Policy(), {}
 

@@ -188,7 +188,7 @@ def test_more_roles_than_asked_for_are_kept_and_reported(
 
     again = ended(create_all(double, tmp_path, requests_dir, public_key))
 
-    assert "has more than its request asks for: roles/viewer; kept" in again.stderr
+    assert "has more roles than its request: roles/viewer; not removed" in again.stderr
     assert double.iam.policy.has("roles/viewer", member)
 
 

@@ -37,7 +37,7 @@ def test_delete_needs_no_requests_and_keeps_everything_else(
     done = ended(run(double, tmp_path, "delete", *out))
 
     assert f"delete service account {REGISTRY}" in looked.stdout
-    assert "custom roles are the project's and are kept" in done.stderr
+    assert "custom roles are not deleted" in done.stderr
     assert [one["displayName"] for one in double.iam.accounts.values()] == ["demo1-other", "demo1-1-x"]
     assert [*double.storage.buckets] == ["other-oidc"]
     assert {name: one["state"] for name, one in double.iam.pools.items()} == {
@@ -67,9 +67,10 @@ def test_without_an_inventory_the_requests_tell_what_upstream_made(
     assert "--credentials-requests-dir: is required" in str(bare.exception)
     assert [*double.iam.accounts] == [theirs]
     assert len(double.iam.policy.bindings) == 1
-    assert f"service account {theirs} ({MACHINES}) is not known to be ours: kept" in done.stderr
+    assert f"service account {theirs} ({MACHINES}) has no mark of vestibule: not deleted" in done.stderr
     label = "openshift-cloud-credential-operator=demo1"
-    assert f"bucket demo1-oidc is not known to be ours: kept, or the label {label} if it is" in done.stderr
+    text = f"bucket demo1-oidc has no mark of vestibule: not deleted; set the label {label} to delete it"
+    assert text in done.stderr
     assert [*double.storage.buckets] == ["demo1-oidc"]
 
 
@@ -82,7 +83,7 @@ def test_custom_roles_go_by_force_unless_others_use_them(
     force = ("--force-delete-custom-roles", "--output-dir", tmp_path / "out")
 
     stored = ended(run(double, tmp_path, "delete", *force))
-    assert f"custom role {ROLE} is used by user:x@example.com: kept" in stored.stderr
+    assert f"custom role {ROLE} is used by user:x@example.com: not deleted" in stored.stderr
     double.iam.policy.bindings.remove(theirs)
     ended(run(double, tmp_path, "delete", *force))
 
@@ -99,9 +100,9 @@ def test_a_bucket_with_something_else_in_it_and_a_pool_with_another_provider_are
 
     done = ended(run(double, tmp_path, "delete", "--output-dir", tmp_path / "out"))
 
-    assert "bucket demo1-oidc holds what is not ours (theirs): kept" in done.stderr
+    assert "bucket demo1-oidc holds other objects (theirs): not deleted" in done.stderr
     assert len(stored) == 3
-    assert "pool demo1 has other providers (theirs): kept" in done.stderr
+    assert "pool demo1 has other providers (theirs): not deleted" in done.stderr
     assert double.iam.pools["demo1"]["state"] == "ACTIVE"
     assert {name: one["state"] for name, one in double.iam.providers["demo1"].items()} == {
         "demo1": "DELETED",

@@ -220,12 +220,12 @@ def test_a_rotation_on_a_real_cluster(scene: Scene) -> None:
     assert scene.verified(stored)
     assert scene.check()[0] == 0
 
-    # somebody goes back just before the end: nothing retires, and the wait begins anew
+    # somebody goes back just before the end: nothing retires, and the wait starts again
     clock.pause(stages.LONGEST + stages.MARGIN)
     scene.sign_with(old_key, old_public, new_public)
     back = advance()
     assert (back.stage, back.signs, published(scene)) == ("switching", (old,), [old, new])
-    assert "begins anew" in back.did[0]
+    assert "starts again" in back.did[0]
     scene.sign_with(new_key, old_public, new_public)
     assert advance().stage == "draining"
     clock.pause(stages.LONGEST)

@@ -136,7 +136,7 @@ def test_a_key_that_is_there_is_used_where_that_is_wanted(tmp_path: Path) -> Non
     (tmp_path / keypair.PRIVATE_NAME).write_text(making.private())
 
     created = keypair.create(tmp_path, existing="use", installer=True)
-    assert (created.made, created.key.kid) == (False, making.key().kid)
+    assert (created.created, created.key.kid) == (False, making.key().kid)
     assert (tmp_path / keypair.PUBLIC_NAME).read_text() == making.public()
     assert (tmp_path / keypair.INSTALLER_NAME).read_text() == making.private()
     assert keypair.create(tmp_path, existing="use").key == created.key
@@ -156,7 +156,7 @@ def test_a_copy_for_the_installer_has_no_tail_of_an_older_one(tmp_path: Path) ->
     ("private", "public", "message"),
     [
         ("some data", None, "is no private key in PEM"),
-        (making.private(), making.public(1), "is another key than"),
+        (making.private(), making.public(1), "does not belong to"),
         (making.private(), "words", "has no PEM block"),
         (making.public(), None, "want a PEM RSA private key"),
     ],

@@ -131,7 +131,7 @@ def test_who_writes_without_end_is_reported(tmp_path: Path) -> None:
         if verb == "write" and name == JWKS:
             store.write(name, Content(b'{"keys":[],"n":%d}' % next(number)))
 
-    with pytest.raises(errors.Conflict, match="changed by somebody else"):
+    with pytest.raises(errors.Conflict, match="changed by another writer"):
         publisher.publish(Watched(store, intrude), ISSUER, [making.key(0)], pause=clock.pause)
 
 
@@ -195,7 +195,7 @@ def test_a_container_that_the_public_cannot_read_is_named_with_its_cause(
     fetch = publisher.fetching(ssl.create_default_context(cafile=azurite.bundle))
     issuer = f"{azurite.account_url}/{container if wrong == 'private' else 'elsewhere'}"
 
-    with pytest.raises(errors.Unavailable, match="the public does not see it") as caught:
+    with pytest.raises(errors.Unavailable, match="the public address does not serve it") as caught:
         publisher.publish(store, issuer, [making.key(0)], fetch=fetch, patience=0)
     assert "container" in str(caught.value)
 

@@ -66,8 +66,8 @@ def test_a_word_is_kept_apart_from_what_was_seen() -> None:
     assert rotation.signing(state, [], 5) is state
 
 
-def test_strangers() -> None:
-    assert rotation.strangers(BEGAN, ["new", "old", "b", "a"]) == ("a", "b")
+def test_unknown_kids() -> None:
+    assert rotation.unknown_kids(BEGAN, ["new", "old", "b", "a"]) == ("a", "b")
 
 
 @hypothesis.given(

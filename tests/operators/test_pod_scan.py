@@ -84,7 +84,7 @@ async def taken(many: Many) -> tuple[PodScan, AuditSummary, int]:
 
     def tell(text: str) -> None:
         del text
-        most[0] = max(most[0], census.remembered)
+        most[0] = max(most[0], census.cached_objects)
 
     policy = compile_policy(schema.Settings())
     census = PodScan(client, policy, registered, now, tell, found=summary.add)

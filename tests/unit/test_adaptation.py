@@ -104,13 +104,13 @@ def test_the_guard_is_left_out_where_it_is_not_served() -> None:
     assert [one for one in result.warnings if "-certificates" in one] == [
         f"{kind} vestibule-certificates: left out, Kubernetes 1.29 does not serve "
         f"admissionregistration.k8s.io/v1 {kind}, want 1.30 or newer: "
-        "who holds the token of the issuer of certificates can change our webhook configurations"
+        "with the token of the certificate issuer, every field of the webhook configurations can be changed"
         for kind in sorted(guard)
     ]
     assert [one for one in result.warnings if "-certificates" not in one] == [
         "ValidatingAdmissionPolicy vestibule-guard: left out, Kubernetes 1.29 does not serve "
         "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy, want 1.30 or newer: "
-        "who may patch pods can change the annotations we wrote on a running pod",
+        "users who may patch pods can change the injected annotations of a running pod",
         "ValidatingAdmissionPolicyBinding vestibule-guard: left out, Kubernetes 1.29 does not serve "
         "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding, want 1.30 or newer: "
         "the guard is not in force",
@@ -163,9 +163,7 @@ def test_in_strict_mode_a_lost_condition_is_reported_with_its_danger() -> None:
 
 
 def test_what_could_not_be_looked_at_is_reported() -> None:
-    assert adapted(cluster(unseen=("reading /x: forbidden",))).warnings == [
-        "not looked at: reading /x: forbidden"
-    ]
+    assert adapted(cluster(unseen=("reading /x: forbidden",))).warnings == ["not read: reading /x: forbidden"]
 
 
 # ── refused ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -65,7 +65,7 @@ def secret(user: Json) -> Json:
 @pytest.fixture(scope="module")
 def certificate() -> Json:
     """Of a user, for a day."""
-    signer = certificate_authority.new_authority("a", now=BORN, life=DAY)
+    signer = certificate_authority.new_ca("a", now=BORN, life=DAY)
     leaf = certificate_authority.new_leaf(signer, ["u"], now=BORN, life=DAY)
     return {"client-certificate-data": encoded(leaf.certificate), "client-key-data": encoded(leaf.key)}
 

@@ -103,7 +103,7 @@ def test_two_dialects_that_ask_for_one_cloud_the_first_is_served_and_reported(
     first, second = vocabularies
     assert [warning for warning in answer.response["warnings"] if "annotations ask" in warning] == [
         f"Pod team-a/web-: both {first} and {second} annotations ask for aws identity: {first} is served, "
-        "it stands first in the settings' vocabularies"
+        "it is first in the settings' vocabularies"
     ]
 
 

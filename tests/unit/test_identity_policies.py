@@ -139,8 +139,8 @@ def test_every_problem_of_every_policy_is_reported_and_the_good_ones_work() -> N
     assert [policy.name for policy in loaded.policies] == ["teams"]
     assert [str(problem) for problem in loaded.problems] == [
         "policies[0]: locked: is 'yes', want true or false",
-        "policies[0]: match.namespaces[0]: is 'Team A', want a name in which * may stand",
-        "policies[0]: match.namespaces[1]: is 'Team-*', want a name in which * may stand; "
+        "policies[0]: match.namespaces[0]: is 'Team A', want a name that may contain *",
+        "policies[0]: match.namespaces[1]: is 'Team-*', want a name that may contain *; "
         "did you mean 'team-*'?",
         "policies[1]: identities.aws.roleArn: has {account}, want one of acount, namespace, serviceaccount "
         "(variables may add to them); did you mean acount?",

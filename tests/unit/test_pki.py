@@ -13,7 +13,7 @@ from vestibule.pki import certificate_authority, rotation
 NAMES = ("vestibule.hall.svc",)
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 DAY = datetime.timedelta(days=1)
-LIVES = rotation.CertificateLifetimes(authority=90 * DAY, leaf=9 * DAY, overlap=datetime.timedelta(minutes=2))
+LIVES = rotation.CertificateLifetimes(ca=90 * DAY, leaf=9 * DAY, overlap=datetime.timedelta(minutes=2))
 
 
 def first() -> rotation.StoredCertificate:

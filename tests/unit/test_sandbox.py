@@ -123,7 +123,7 @@ def test_a_class_that_nobody_made_refuses_with_its_reason() -> None:
 
     assert answer.response["allowed"] is False
     assert answer.response["status"]["message"] == (
-        "Pod team-a/web: KataConfig gives class kata-tdx, which no KataConfig has made "
+        "Pod team-a/web: KataConfig gives class kata-tdx, which no KataConfig has created "
         "(RuntimeClassUnavailable)"
     )
 

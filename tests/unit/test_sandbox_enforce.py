@@ -149,7 +149,7 @@ def test_policies_are_validated_with_all_problems_and_the_fields_that_were_meant
     assert answer["status"] == {
         "message": "IdentityPolicy limits: spec.limits.clouds[0] is 'azure', want aws or az or gcp; "
         "spec.limits.aws.roleArn is no known field; did you mean roleArns?; "
-        "spec.match.namespaces[0] is 'Team-*', want a name in which * may stand; did you mean 'team-*'?",
+        "spec.match.namespaces[0] is 'Team-*', want a name that may contain *; did you mean 'team-*'?",
         "code": 422,
         "reason": "Invalid",
     }

@@ -53,7 +53,7 @@ class Process:
     def change(self, kata_config: Json) -> None:
         """The KataConfig is another, and it is seen."""
         self._cluster.put(kata_config)
-        asyncio.run(self._policies.look())
+        asyncio.run(self._policies.refresh())
 
     def wait(self, seconds: float) -> None:
         self.now += seconds
@@ -138,7 +138,7 @@ def test_upstream_marks_no_pod_and_heeds_no_mark() -> None:
     supplements = PolicySources(cluster)
     watched = WatchedSettings(None, {"mode": "strict", "sandbox": {"enabled": True}})
     created = policy_reload.CurrentPolicy(watched, supplements)
-    asyncio.run(created.look())
+    asyncio.run(created.refresh())
     recorder = case.Recorder()
 
     handler = Handler(created.current, cluster, cluster, cluster, recorder)

@@ -133,12 +133,14 @@ def _admission(vector: Json) -> list[str]:
     if not found.strict:
         marked = annotations.pop(annotation_keys.SANDBOX, None)
         same("mark", marked, found.digest if expect["changed"] else None)
-        stored = annotations.pop(annotation_keys.ASKED, None)
+        stored = annotations.pop(annotation_keys.ORIGINAL_REQUESTS, None)
         same("asked", None if stored is None else json.loads(stored), expect.get("asked"))
     same("annotations", annotations, expect["annotations"])
     if "labels" in expect:
         same("labels", after["metadata"].get("labels") or {}, expect["labels"])
-    same("warnings", sorted({reported.code for reported in sandbox.told}), sorted(expect.get("warnings", [])))
+    same(
+        "warnings", sorted({reported.code for reported in sandbox.notes}), sorted(expect.get("warnings", []))
+    )
     for field in ("containers", "initContainers"):
         if field in expect:
             same(field, [one.get("resources") or {} for one in after["spec"][field]], expect[field])

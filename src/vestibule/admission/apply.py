@@ -30,7 +30,7 @@ def add(document: Any, path: str, value: Any) -> None:
 
 
 def replace(document: Any, path: str, value: Any) -> None:
-    """One ``replace`` of what stands at the path."""
+    """One ``replace`` of the value at the path."""
     *parents, last = pointer.tokens(path) or [""]
     target = document
     for token in parents:
@@ -43,7 +43,7 @@ def replace(document: Any, path: str, value: Any) -> None:
 
 
 def remove(document: Any, path: str) -> None:
-    """One ``remove`` of what stands at the path."""
+    """One ``remove`` of the value at the path."""
     *parents, last = pointer.tokens(path) or [""]
     target = document
     for token in parents:
@@ -66,7 +66,7 @@ def patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> None:
 
 _MAPPINGS: Final = (dict, MutableMapping)
 _SEQUENCES: Final = (list, MutableSequence)
-"""The plain ones first: a look at an abstract class costs many times as much."""
+"""The plain ones first: a check against an abstract class costs many times as much."""
 
 
 def _step(target: Any, token: str, path: str) -> Any:

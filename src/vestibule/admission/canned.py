@@ -1,4 +1,4 @@
-"""A canned AdmissionReview: a pod that nobody has, to see whether somebody answers, and what."""
+"""A canned AdmissionReview of a pod that does not exist, to probe a webhook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POD: Final[dict[str, Any]] = {
 
 
 def review(uid: str = "canary") -> bytes:
-    """The review, dry: whoever answers has no side effects."""
+    """The review, as a dry run: no side effects."""
     request = {
         "uid": uid,
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
@@ -48,13 +48,13 @@ class _CannedAnswer(msgspec.Struct, rename="camel"):
 
 
 def problem(status: int, body: bytes, uid: str) -> str:
-    """What is wrong with the answer to the review; empty when it is one. A refusal is an answer, too."""
+    """What is wrong with the response to the review; empty when it is valid. A denial is a valid response."""
     if status != 200:
         return f"status {status}"
     try:
         answer = msgspec.json.decode(body, type=_CannedAnswer)
     except msgspec.MsgspecError:
-        return "the answer is no AdmissionReview"
+        return "the response is no AdmissionReview"
     if (answer.kind, answer.api_version) != ("AdmissionReview", "admission.k8s.io/v1"):
-        return f"the answer is a {answer.api_version} {answer.kind}"
-    return "" if answer.response.uid == uid else "the answer is for another review"
+        return f"the response is a {answer.api_version} {answer.kind}"
+    return "" if answer.response.uid == uid else "the response is for another review"

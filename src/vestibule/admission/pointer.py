@@ -10,7 +10,7 @@ def escape(token: str) -> str:
 
 
 def unescape(token: str) -> str:
-    """The key a pointer token stands for."""
+    """The key of a pointer token."""
     return token.replace("~1", "/").replace("~0", "~")
 
 

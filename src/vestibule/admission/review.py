@@ -1,8 +1,8 @@
 """AdmissionReview: bytes to a Request, a Verdict back to bytes.
 
 Only the fields that we read are decoded, in one pass; skipping is the cheapest thing a JSON parser does.
-The lists of the pod spec stay raw until something is to be injected, so a pod that asks for nothing is
-never looked at in full. The pod is never encoded again: the answer is a patch.
+The lists of the pod spec stay raw until something is to be injected, so a pod that requests nothing is
+never decoded in full. The pod is never encoded again: the response is a patch.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Pod(_Wire, rename="camel"):
 
 
 class KindName(_Wire):
-    """``request.kind``; group and version are those of the registration."""
+    """``request.kind``; group and version are those of the webhook configuration."""
 
     kind: str
 
@@ -221,8 +221,9 @@ def _audit(providers: tuple[str, ...]) -> bytes:
 _REASONS: Final = {400: "BadRequest", 403: "Forbidden", 422: "Invalid"}
 
 
-def encode(review: DecodedReview, verdict: verdicts.Verdict, *, tell: bool = True) -> bytes:
-    """The answer; ``tell=False`` leaves out warnings and audit annotations, as the originals do."""
+def encode(review: DecodedReview, verdict: verdicts.Verdict, *, report: bool = True) -> bytes:
+    """The response; ``report=False`` leaves out warnings and audit annotations, as the upstream webhooks
+    do."""
     if not verdict.findings:
         # the two answers that nearly every pod gets, without the detour over an object
         if verdict.outcome == "skip":
@@ -232,7 +233,7 @@ def encode(review: DecodedReview, verdict: verdicts.Verdict, *, tell: bool = Tru
                 _VERSIONS[review.api_version],
                 _encode(review.request.uid),
                 verdict.sent.base64,
-                _audit(verdict.providers) if tell else b"",
+                _audit(verdict.providers) if report else b"",
             )
     response = _AdmissionResponse(review.request.uid, verdict.outcome != "deny")
     if verdict.patch:
@@ -240,7 +241,7 @@ def encode(review: DecodedReview, verdict: verdicts.Verdict, *, tell: bool = Tru
         response.patch_type = "JSONPatch"
     if verdict.outcome == "deny":
         response.status = _ResponseStatus(verdict.message, verdict.code, _REASONS.get(verdict.code, ""))
-    if tell:
+    if report:
         if verdict.findings:
             response.warnings = verdicts.warnings(verdict)
         if verdict.outcome != "skip" or verdict.findings:
@@ -249,8 +250,8 @@ def encode(review: DecodedReview, verdict: verdicts.Verdict, *, tell: bool = Tru
 
 
 def denial(body: bytes, message: str, code: int) -> bytes:
-    """What originals answer to a body that they cannot use: a refusal if it is a review all the same; else
-    one without a version, which callers take for a failure."""
+    """The upstream webhooks' response to an unusable body: a denial if it is a review nevertheless; else one
+    without a version, which callers treat as a failure."""
     try:
         review = _decode_any_kind(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -18,9 +18,9 @@ Severity = Literal["info", "warn", "refuse"]
 Outcome = Literal["skip", "inject", "deny"]
 
 MAX_WARNINGS: Final = 3
-"""More than that nobody reads, and the API server drops texts past 4 KiB in all."""
+"""The API server drops texts past 4 KiB in all."""
 MAX_WARNING_LENGTH: Final = 200
-"""The API server cuts at 256 characters; the margin leaves room for its own words."""
+"""The API server cuts at 256 characters; the margin leaves space for its own text."""
 
 
 class Finding(NamedTuple):

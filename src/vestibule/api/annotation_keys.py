@@ -1,6 +1,6 @@
-"""Every annotation key, label, volume, container and variable name we read or write, grouped by vocabulary.
+"""Every annotation key, label, volume, container and variable name we read or write, grouped by dialect.
 
-Names are API: users, SDKs and other programs read them. Nothing here acts; a name used in two places stands
+Names are API: users, SDKs and other programs read them. Nothing here acts; a name used in two places is
 here once.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 Provider = Literal["gcp", "aws", "az"]
-Vocabulary = Literal["cwii", "azwi", "eks", "wif", "gke"]
+DialectName = Literal["cwii", "azwi", "eks", "wif", "gke"]
 PROVIDERS: Final[tuple[Provider, ...]] = ("gcp", "aws", "az")
 """In planning order; plans are joined in this order."""
 
@@ -65,12 +65,12 @@ GCP_CREDENTIALS: Final = "cwii.dev/gcp-credentials"
 # ── vestibule.dev: what the sandbox stage leaves on a pod for its own next pass ─────────────────────────────
 SANDBOX: Final = "vestibule.dev/sandbox"
 """The digest of the policy that the pod got its sandbox from: it is finished with the one it began with."""
-ASKED: Final = "vestibule.dev/asked"
+ORIGINAL_REQUESTS: Final = "vestibule.dev/asked"
 """What the containers of a peer pod asked for before that became the size of its machine."""
 LIMIT_RANGER: Final = "kubernetes.io/limit-ranger"
 """What the API server's LimitRanger gave to which container, in its words."""
 
-# ── keys of other vocabularies that cwii's native mode understands ──────────────────────────────────────────
+# ── keys of other dialects that cwii's native mode understands ──────────────────────────────────────────
 NATIVE_GKE_SERVICE_ACCOUNT: Final = "iam.gke.io/gcp-service-account"
 NATIVE_EKS_ROLE_ARN: Final = "eks.amazonaws.com/role-arn"
 NATIVE_AZWI_CLIENT_ID: Final = "azure.workload.identity/client-id"
@@ -99,24 +99,24 @@ ENV_AZURE_AUTHORITY_HOST: Final = "AZURE_AUTHORITY_HOST"
 
 
 def relevant(annotations: dict[str, str]) -> dict[str, str]:
-    """The annotations that can matter to a decision of any vocabulary, near-misses of our prefix included; a
+    """The annotations that can matter to a decision of any dialect, near-misses of our prefix included; a
     store drops the rest.
 
-    Some vocabularies let an administrator choose the prefix, so what stands after the slash counts too.
+    Some dialects let an administrator choose the prefix, so the part after the slash counts too.
     """
-    kept: dict[str, str] = {}
+    found: dict[str, str] = {}
     for key, value in annotations.items():
         if key.startswith(_BEGINNINGS):
-            if key.startswith(_PREFIXES) or looks_like_ours(key):
-                kept[key] = value
+            if key.startswith(_PREFIXES) or resembles_our_prefix(key):
+                found[key] = value
         elif key.endswith(_ENDINGS):
-            kept[key] = value
-    return kept
+            found[key] = value
+    return found
 
 
 def relevant_of_pod(annotations: dict[str, str], *, every: bool) -> dict[str, str]:
     """The same for a pod. ``every``: a prefix is the administrator's own, so every key may matter; else
-    beginnings tell nearly all of them apart."""
+    prefixes distinguish nearly all of them."""
     if every:
         return relevant(annotations)
     for key in annotations:
@@ -134,18 +134,18 @@ WIF_PREFIX: Final = "cloud.google.com/"
 GKE_PREFIX: Final = "iam.gke.io/"
 _PREFIXES: Final = (CWII_PREFIX, AZWI_PREFIX, EKS_PREFIX, WIF_PREFIX, GKE_PREFIX)
 _BEGINNINGS: Final = ("cw", "cc", "C", *_PREFIXES[1:])
-"""How a key that can matter begins; nearly all others are told apart by this alone."""
+"""The prefixes of keys that can matter; nearly all others are excluded by this alone."""
 _INITIALS: Final = frozenset(beginning[0] for beginning in _BEGINNINGS)
 _ENDINGS: Final = (
     "/role-arn", "/audience", "/sts-regional-endpoints", "/token-expiration", "/skip-containers",
     "/workload-identity-provider", "/service-account-email", "/gcloud-run-as-user", "/injection-mode",
     "/external-credentials-json",
 )  # fmt: skip
-"""Keys of vocabularies whose prefix is a setting."""
+"""Keys of dialects whose prefix is a setting."""
 
 
-def looks_like_ours(key: str) -> bool:
-    """Whether somebody may have meant ``cwii.dev/…``: ``cwii.io/``, ``CWII.dev/``, ``cwi.dev/``,
+def resembles_our_prefix(key: str) -> bool:
+    """Whether ``cwii.dev/…`` may have been meant: ``cwii.io/``, ``CWII.dev/``, ``cwi.dev/``,
     ``cwii/`` and the like."""
     prefix, slash, _ = key.partition("/")
     return bool(slash) and len(prefix) <= 10 and prefix.lower().startswith(("cwi", "ccwi", "cwwi"))

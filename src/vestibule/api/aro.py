@@ -1,7 +1,7 @@
 """``AROCluster``, ``AROControlPlane`` and ``AROMachinePool``: the shapes of their specs and statuses.
 
-Decisions read the objects as they are; from these types their definitions are made, so that what is written
-has a place to stand.
+Decisions read the objects as they are; the CRDs are generated from these types, so that they accept every
+written field.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The kinds of Azure Service Operator that an ARO object may carry: a finite list, as data.
 
 All of them are namespaced. What is not in the list is refused wherever embedded resources are read, and the
-operator has no rights on it. An administrator may add kinds, each by group, kind and plural; nobody can add a
-kind of another API group than those of Azure Service Operator, and there are no wildcards.
+operator has no permissions on it. An administrator may add kinds, each by group, kind and plural; none can
+add a kind of another API group than those of Azure Service Operator, and there are no wildcards.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class AsoKind(NamedTuple):
     plural: str
 
     @property
-    def said(self) -> str:
+    def name(self) -> str:
         """As rules and messages name it."""
         return f"{self.group}/{self.kind}"
 
@@ -50,7 +50,7 @@ PATTERN: Final = (
     r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.){1,4}azure\.com/[A-Z][A-Za-z0-9]{0,62}/[a-z][a-z0-9]{0,62}$"
 )
 """Of a kind that is added, ``GROUP/KIND/PLURAL``."""
-WANTED: Final = (
+EXPECTED: Final = (
     "GROUP/KIND/PLURAL of a namespaced kind of Azure Service Operator, such as "
     "network.azure.com/NatGateway/natgateways, without wildcards"
 )
@@ -72,13 +72,13 @@ class PermittedKinds:
 
 
 STANDARD: Final = PermittedKinds()
-"""What counts where nobody added anything."""
+"""The default: no added kinds."""
 
 
 def problem(value: str, before: Iterable[str] = ()) -> str:
     """What is wrong with a kind that is to be added; empty when nothing is."""
     if not _ADDED.match(value):
-        return WANTED
+        return EXPECTED
     group, kind, plural = value.split("/")
     known = {(one.group, one.kind): one for one in SHIPPED}
     if (group, kind) in known:

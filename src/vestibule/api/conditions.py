@@ -1,6 +1,6 @@
 """Conditions in the status of objects: what holds, since when, and for which generation. Pure.
 
-The moment of a transition is kept while the status stays the same, whatever the reason and the words. Types
+lastTransitionTime is preserved while the status stays the same, whatever the reason and the words. Types
 that are not ours are left as they are.
 """
 
@@ -57,7 +57,7 @@ def no(kind: str, reason: str, message: str = "") -> Condition:
 
 def merged(
     existing: Sequence[dict[str, Any]] | None,
-    wanted: Iterable[Condition],
+    desired: Iterable[Condition],
     *,
     now: datetime.datetime,
     generation: int,
@@ -83,7 +83,7 @@ def merged(
             "observedGeneration": generation,
         }
 
-    for condition in wanted:
+    for condition in desired:
         put(condition)
     if ready:
         put(_ready(after, ready))
@@ -118,7 +118,7 @@ def find(existing: Sequence[dict[str, Any]] | None, kind: str) -> dict[str, Any]
 def changed(
     before: Sequence[dict[str, Any]] | None, after: Sequence[dict[str, Any]], *kinds: str
 ) -> list[dict[str, Any]]:
-    """Of these types, the conditions whose status or reason is new: what an Event should tell."""
+    """Of these types, the conditions whose status or reason is new: what to record as an Event."""
     found = []
     for one in after:
         known = find(before, str(one["type"]))

@@ -1,7 +1,7 @@
 """Secrets for operators that bring their own identity: a CredentialsRequest that names it becomes a Secret.
 
 Only for clusters whose tokens a cloud takes (mode Manual, an issuer of their own). A request that names
-nothing was served by whoever provisioned the cluster; one that names half of it is told what is missing. No
+the cluster has no provisioned identity for it; one that names half of it gets a condition about the rest. No
 Secret of these holds anything secret.
 """
 
@@ -17,7 +17,7 @@ from vestibule.api.credentialsrequest import Cloud, CredentialsRequest
 LABEL: Final = "cloudcredential.openshift.io/credentials-request"
 ANNOTATION: Final = "cloudcredential.openshift.io/credentials-request"
 FAILURE: Final = "CredentialsProvisionFailure"
-"""Type of the condition that tells what is missing."""
+"""Type of the condition that names what is missing."""
 
 _FIELDS: Final[dict[Cloud, tuple[str, ...]]] = {
     "azure": ("azureClientID", "azureTenantID", "azureRegion", "azureSubscriptionID"),

@@ -1,6 +1,6 @@
 """CredentialsRequests: what one asks for, whichever cloud it is for, and which ones count.
 
-Field names match in any letter case, as the original's decoder reads them. What is wrong is a list of
+Field names match in any letter case, as in ccoctl's decoder. What is wrong is a list of
 ``Wrong``: the path, so that a reader of files can name the line, and the words.
 """
 
@@ -56,7 +56,7 @@ class CredentialsRequest(NamedTuple):
 
 
 class SkippedDocument(NamedTuple):
-    """A document that is passed over, and why."""
+    """A document that is skipped, and why."""
 
     name: str
     why: str
@@ -101,7 +101,7 @@ def read(
     secret = _text(reference, ("spec", "secretRef", "name"), wrong, _NAME, "the name of a Secret")
     provider = get(spec, "providerSpec")
     if not isinstance(provider, Mapping):
-        wrong.append(RequestProblem(("spec", "providerSpec"), "is missing, want what the cloud is asked for"))
+        wrong.append(RequestProblem(("spec", "providerSpec"), "is missing, want the requested permissions"))
         provider = {}
     kind = get(provider, "kind")
     if kind and PROVIDERS.get(str(kind)) != cloud:

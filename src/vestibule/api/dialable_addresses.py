@@ -32,10 +32,10 @@ _METADATA: Final = frozenset(
 def refusal(address: str, *, loopback: bool = False) -> str:
     """Why an address is not called; empty when it may be. ``loopback`` permits loopback addresses."""
     try:
-        whole = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return "is no IP address"
-    for one in _carried(whole):
+    for one in _carried(parsed):
         kind = _kind(one)
         if kind and not (loopback and kind == "loopback"):
             return f"is {_ARTICLES.get(kind, 'a')} {kind} address"

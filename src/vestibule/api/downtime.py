@@ -1,6 +1,6 @@
-"""When the webhook was away, as the status of an installation remembers it. Pure.
+"""Outages of the webhook, as recorded in the status of an installation. Pure.
 
-The last few times are kept, so that a pod that was created meanwhile can be told apart from one whose
+The last few are recorded, so that a pod that was created meanwhile can be distinguished from one whose
 annotations came later.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 MOST: Final = 10
-"""Outages that are remembered."""
+"""Maximum number of recorded outages."""
 _BEFORE: Final = datetime.timedelta(seconds=60)
-"""Nobody notices at once that nobody answers."""
+"""Seconds until an outage is detected."""
 _AFTER: Final = datetime.timedelta(seconds=5)
 SCHEMA: Final[dict[str, Any]] = {
     "type": "array",
@@ -49,19 +49,19 @@ class Outage(NamedTuple):
 def noted(
     listed: Sequence[Mapping[str, str]] | None, before: Mapping[str, Any] | None, after: Mapping[str, Any]
 ) -> list[dict[str, str]]:
-    """The list to keep, from what ``Available`` said and says now."""
-    kept = [dict(one) for one in listed or ()]
-    away = bool(kept) and "until" not in kept[-1]
+    """The list to record, from the previous and the current ``Available`` condition."""
+    outages = [dict(one) for one in listed or ()]
+    away = bool(outages) and "until" not in outages[-1]
     moment = str(after.get("lastTransitionTime", ""))
     if (before or {}).get("status") == "True" and after.get("status") == "False" and not away:
-        kept.append({"since": moment})
+        outages.append({"since": moment})
     elif after.get("status") == "True" and away:
-        kept[-1]["until"] = moment
-    return kept[-MOST:]
+        outages[-1]["until"] = moment
+    return outages[-MOST:]
 
 
 def parse(listed: Sequence[Mapping[str, str]] | None) -> tuple[Outage, ...]:
-    """What is remembered; entries that cannot be read are passed over."""
+    """The recorded outages; unreadable entries are skipped."""
     found = []
     for one in listed or ():
         try:

@@ -1,7 +1,7 @@
-"""Anchored globs over names: ``*`` stands for any run of characters, everything else for itself.
+"""Anchored globs over names: ``*`` matches any run of characters, everything else itself.
 
 Matching is linear in the text for any number of stars; a tenant's or an administrator's pattern cannot
-stall us.
+block the webhook.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 NAME_GLOB: Final = r"[a-z0-9*]([-a-z0-9.*]*[a-z0-9*])?"
-"""A Kubernetes object name in which ``*`` may stand, as a pattern."""
+"""A Kubernetes object name that may contain ``*``, as a pattern."""
 _GLOB: Final = re.compile(NAME_GLOB)
 
 
 def is_name_glob(text: str) -> bool:
-    """Whether the text is a Kubernetes object name in which ``*`` may stand."""
+    """Whether the text is a Kubernetes object name that may contain ``*``."""
     return len(text) <= 253 and _GLOB.fullmatch(text) is not None
 
 

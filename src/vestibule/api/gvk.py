@@ -20,8 +20,8 @@ class Kind(msgspec.Struct, frozen=True, eq=False):
     """``apps/v1``, or ``v1`` for the core group."""
 
     def __post_init__(self) -> None:
-        whole = f"{self.group}/{self.version}" if self.group else self.version
-        msgspec.structs.force_setattr(self, "api_version", whole)
+        api_version = f"{self.group}/{self.version}" if self.group else self.version
+        msgspec.structs.force_setattr(self, "api_version", api_version)
 
     def __str__(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural

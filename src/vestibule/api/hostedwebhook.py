@@ -1,4 +1,5 @@
-"""``HostedWebhook``: one object, beside a control plane, asks for the webhook of its guest."""
+"""``HostedWebhook``: one object, in the namespace of a control plane, requests the webhook of its hosted
+cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from vestibule.api.gvk import Kind
 HOSTED_WEBHOOK: Final = Kind("vestibule.dev", "v1alpha1", "HostedWebhook", "hostedwebhooks")
 FINALIZER: Final = "vestibule.dev/hosted"
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-Flavour = Literal["hypershift", "kamaji", "k0smotron", "clusterapi", "vcluster", "kubeconfig"]
+HostedPlatform = Literal["hypershift", "kamaji", "k0smotron", "clusterapi", "vcluster", "kubeconfig"]
 
 
 class _HostedWebhookPart(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -23,8 +24,8 @@ class _HostedWebhookPart(msgspec.Struct, frozen=True, rename="camel", kw_only=Tr
 class ControlPlaneTarget(_HostedWebhookPart, frozen=True):
     """The control plane, in the same namespace."""
 
-    flavour: Flavour
-    """Who made it."""
+    flavour: HostedPlatform
+    """The provider that created it."""
     name: str
     """Name of its object; for ``kubeconfig`` that of the Secret."""
 

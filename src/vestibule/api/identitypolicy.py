@@ -1,7 +1,7 @@
 """``IdentityPolicy``: what an administrator says about many ServiceAccounts at once.
 
 A policy maps namespaces and accounts to identities without a word in any workload, and limits what those may
-ask for. It stands in the cluster as an object of its own kind, or in the settings file. One that cannot be
+ask for. It is an object of its own kind in the cluster, or an entry of the settings file. One that cannot be
 understood is never ignored: settings with such a policy are not loaded, and an object of the cluster refuses
 identities in its scope until it is repaired. It takes neither the other policies nor the webhook down.
 """
@@ -26,7 +26,7 @@ _BUILT_IN: Final = frozenset({"namespace", "serviceaccount"})
 
 
 class AccountMatch(SettingsSection, frozen=True):
-    """Whom a policy is about; ``*`` stands for any run of characters."""
+    """The scope of a policy; ``*`` matches any run of characters."""
 
     namespaces: tuple[str, ...] = ("*",)
     """Names of namespaces."""
@@ -170,7 +170,7 @@ def parse(data: Any, place: str) -> IdentityPolicy:
 def of_object(obj: Mapping[str, Any]) -> IdentityPolicy:
     """A policy from an object of the kind; raises InvalidInput with every problem."""
     data = _data(obj)
-    return _parsed(data, f"{KIND} {_name(obj)}", (*_beside_spec(obj), *_without_effect(data)))
+    return _parsed(data, f"{KIND} {_name(obj)}", (*_misplaced_fields(obj), *_without_effect(data)))
 
 
 def _parsed(data: Any, place: str, more: Iterable[tuple[str, str]]) -> IdentityPolicy:
@@ -182,8 +182,8 @@ def _parsed(data: Any, place: str, more: Iterable[tuple[str, str]]) -> IdentityP
     return msgspec.convert(data, IdentityPolicy)
 
 
-def _beside_spec(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Fields that stand at the top of the object, where nobody reads them."""
+def _misplaced_fields(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Fields at the top of the object, where they are ignored."""
     for key in obj.keys() - {"apiVersion", "kind", "metadata", "spec", "status"}:
         known = {field.encode_name for field in msgspec.structs.fields(IdentityPolicy)}
         hint = f"; did you mean spec.{key}?" if key in known else structure.nearest(str(key), {"spec"})
@@ -221,8 +221,8 @@ def _empty(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _without_effect(data: Any) -> Iterator[tuple[str, str]]:
-    """What can be understood and does nothing, though somebody who writes it expects something. A stored
-    policy that says so does nothing."""
+    """Valid fields without effect, though their author expects one. A stored policy that says so does
+    nothing."""
     if not isinstance(data, Mapping):
         return
     limits = data.get("limits")
@@ -244,7 +244,7 @@ VALUE_PATTERN: Final = r"^[!-~]*$"
 """What a value of an identity or a glob over such values may hold: printable, no blanks."""
 _GRAPHIC: Final = re.compile(r"[!-~]+")
 _NO_GLOB: Final = re.compile(r"[\^$|\\{}]")
-"""What stands in regular expressions and templates, and in no value that a cloud knows."""
+"""Characters of regular expressions and templates, which no cloud's values contain."""
 
 
 def _grammar(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -254,7 +254,7 @@ def _grammar(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             if not glob_patterns.is_name_glob(glob):
                 low = glob.lower()
                 hint = f"; did you mean {low!r}?" if glob_patterns.is_name_glob(low) else ""
-                yield f"match.{field}[{index}]", f"is {glob!r}, want a name in which * may stand{hint}"
+                yield f"match.{field}[{index}]", f"is {glob!r}, want a name that may contain *{hint}"
     for cloud in _CLOUDS:
         given = _part(data, "identities", cloud)
         for field, value in given.items():
@@ -275,10 +275,10 @@ def _globs(globs: list[str], path: str) -> Iterator[tuple[str, str]]:
         if _GRAPHIC.fullmatch(glob) is None:
             yield (
                 f"{path}[{index}]",
-                f"is {glob!r}, want printable characters without blanks; * may stand in it",
+                f"is {glob!r}, want printable characters without blanks; * is allowed",
             )
         elif _NO_GLOB.search(glob):
-            text = "want a glob: * stands for any run of characters, and every other character for itself"
+            text = "want a glob: * matches any run of characters, every other character itself"
             yield f"{path}[{index}]", f"is {glob!r}, {text}"
 
 
@@ -295,7 +295,7 @@ def _strings(data: Any, *path: str) -> list[str]:
 
 
 def _unknown_names(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Names in braces that nobody defines."""
+    """Undefined names in braces."""
     known = _BUILT_IN | _part(data, "variables").keys()
     for cloud in _CLOUDS:
         for field, value in _part(data, "identities", cloud).items():

@@ -1,7 +1,7 @@
 """``KataConfig`` and ``OSCWebhookConfig``, as far as they say something about pods.
 
-Fields that are not ours are ignored, so an object newer than us stays usable. What ``None`` means is said at
-each field: the API server fills defaults only where the object above them is present.
+Fields that are not ours are ignored, so an object newer than us stays usable. What ``None`` means is
+documented at each field: the API server fills defaults only where the object above them is present.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ AGENT_POLICY: Final = "io.katacontainers.config.agent.policy"
 PREFIX: Final = "io.katacontainers."
 """What all annotations begin with that Kata reads."""
 SIZES: Final = frozenset({MEMORY_OVERHEAD, DEFAULT_VCPUS, DEFAULT_MEMORY, DEFAULT_GPUS})
-"""What a tenant may choose about a confidential guest."""
+"""What a tenant may choose about a confidential virtual machine."""
 ENFORCED: Final = (INITDATA, LEGACY_INITDATA, KERNEL_PARAMS, VERITY_PARAMS, AGENT_POLICY)
-"""Annotations that decide what runs in a confidential guest, and what may be done to it."""
+"""Annotations that decide what runs in a confidential virtual machine, and what is allowed there."""
 VM_RESOURCE: Final = "kata.peerpods.io/vm"
 REMOTE: Final = "kata-remote"
 OVERHEAD_DEFAULT: Final = 350
@@ -245,7 +245,7 @@ class UnclearKataConfig(NamedTuple):
 
 def webhook_problems(obj: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Everything in ``spec.webhook`` that is no field of it or has the wrong type. The section is ours alone,
-    so nobody else's fields stand there."""
+    so it has no fields of other owners."""
     spec = obj.get("spec")
     webhook = spec.get("webhook") if isinstance(spec, Mapping) else None
     if webhook is None:
@@ -269,7 +269,7 @@ def unclear(obj: Mapping[str, Any], wrong: Sequence[tuple[str, str]]) -> Unclear
 
 
 def _enforces(webhook: Mapping[str, Any]) -> list[Any]:
-    """What stands under ``enforce``, or under a name like it."""
+    """The value of ``enforce``, or of a similar name."""
     known = {
         "annotations",
         "enabled",

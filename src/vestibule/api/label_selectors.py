@@ -22,12 +22,12 @@ class LabelRequirement(msgspec.Struct, frozen=True):
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether labels meet it."""
-        there = self.key in labels
+        present = self.key in labels
         if self.operator == "Exists":
-            return there
+            return present
         if self.operator == "DoesNotExist":
-            return not there
-        chosen = there and labels[self.key] in self.values
+            return not present
+        chosen = present and labels[self.key] in self.values
         return chosen if self.operator == "In" else not chosen
 
 
@@ -45,8 +45,8 @@ class LabelSelector(msgspec.Struct, frozen=True, rename="camel"):
             requirement.matches(labels) for requirement in self.match_expressions
         )
 
-    def looks_at(self) -> set[str]:
-        """The labels it looks at."""
+    def label_keys(self) -> set[str]:
+        """The label keys that it reads."""
         return {*self.match_labels, *(requirement.key for requirement in self.match_expressions)}
 
     def problems(self) -> Iterator[tuple[str, str]]:

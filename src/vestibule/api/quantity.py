@@ -18,7 +18,7 @@ _FACTOR: Final[dict[str, Decimal]] = {
 
 
 def value(text: str) -> Decimal | None:
-    """The number a quantity stands for; None when the text is no quantity."""
+    """The number of a quantity; None when the text is no quantity."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None

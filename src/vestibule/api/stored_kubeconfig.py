@@ -1,6 +1,6 @@
 """A kubeconfig that is stored in a cluster: the data in it and nothing else.
 
-Whoever may write the Secret writes the kubeconfig, so it is input of a stranger. Fields that are taken are
+Tenants may be able to write the Secret, so the kubeconfig is untrusted input. Fields that are taken are
 listed here; every other one is refused by its name, in every entry, also in those that the current context
 does not use. Nothing in it can start a program, name a file of the process that reads it, choose a proxy or
 switch verification off. A field that is there must be of its type, whatever its value: other readers of the
@@ -25,7 +25,7 @@ LARGEST: Final = 256 * 1024
 """Bytes of a kubeconfig; one of a hundred clusters has less."""
 _MOST_PROBLEMS: Final = 16
 _TYPES: Final[Mapping[type, str]] = {str: "text", bool: "boolean", list: "list", dict: "mapping"}
-_WHOLE: Final[Mapping[str, type]] = {
+_KUBECONFIG_FIELDS: Final[Mapping[str, type]] = {
     "apiVersion": str,
     "kind": str,
     "preferences": dict,
@@ -52,7 +52,7 @@ _USER: Final[Mapping[str, type]] = {
 }
 _CONTEXT: Final[Mapping[str, type]] = {"cluster": str, "user": str, "namespace": str, "extensions": list}
 _UNKNOWN: Final = "is no field that is taken from a cluster"
-_WANTED: Final = {
+_REFUSED_FIELDS: Final = {
     "exec": "starts a program, want a token or a client certificate as data",
     "auth-provider": "starts a plug-in, want a token or a client certificate as data",
     "tokenFile": "names a file, want token",
@@ -61,10 +61,10 @@ _WANTED: Final = {
     "certificate-authority": "names a file, want certificate-authority-data",
     "proxy-url": "is not taken: the cluster is called directly",
     "insecure-skip-tls-verify": "is not taken, want certificate-authority-data",
-    "as": "is not taken: nobody is impersonated",
-    "as-uid": "is not taken: nobody is impersonated",
-    "as-groups": "is not taken: nobody is impersonated",
-    "as-user-extra": "is not taken: nobody is impersonated",
+    "as": "is not supported: impersonation is not allowed",
+    "as-uid": "is not supported: impersonation is not allowed",
+    "as-groups": "is not supported: impersonation is not allowed",
+    "as-user-extra": "is not supported: impersonation is not allowed",
 }
 _NOTHING: Final[Mapping[str, Any]] = {
     "tokenFile": "",
@@ -95,7 +95,7 @@ class StoredKubeconfig(NamedTuple):
     """Scheme, host, port and path prefix, without a final slash."""
     server_name: str = ""
     authority: str = ""
-    """PEM; empty: the authorities of the system are trusted."""
+    """PEM; empty: the system CAs are trusted."""
     certificate: str = ""
     key: str = ""
     token: str = ""
@@ -170,7 +170,7 @@ class _StoredReader:
         if not isinstance(values, Mapping):
             self._wrong("", "is no mapping, want a kubeconfig")
             return StoredKubeconfig("")
-        values = self._typed("", values, _WHOLE)
+        values = self._typed("", values, _KUBECONFIG_FIELDS)
         clusters = self._entries(values, "clusters", "cluster", _CLUSTER)
         users = self._entries(values, "users", "user", _USER)
         contexts = self._entries(values, "contexts", "context", _CONTEXT)
@@ -178,13 +178,13 @@ class _StoredReader:
         read_users = {name: self._user(name, one) for name, one in users.items()}
         name = self._current(values, contexts)
         context = contexts.get(name, {})
-        said = _text(context, "cluster")
-        if name in contexts and said not in clusters:
+        cluster_name = _text(context, "cluster")
+        if name in contexts and cluster_name not in clusters:
             self._wrong(f"contexts[{_shown(name)}].context.cluster", "names no entry of clusters")
         user = _text(context, "user")
         if user and user not in users:
             self._wrong(f"contexts[{_shown(name)}].context.user", "names no entry of users")
-        cluster = read_clusters.get(said, StoredKubeconfig(""))
+        cluster = read_clusters.get(cluster_name, StoredKubeconfig(""))
         person = read_users.get(user, StoredKubeconfig(""))
         return person._replace(
             server=cluster.server,
@@ -216,8 +216,8 @@ class _StoredReader:
             place = f"{where}.{_shown(key)}" if where else _shown(key)
             kind = known.get(key)
             if kind is None:
-                if not where or not _says_nothing(key, value):
-                    self._wrong(place, _WANTED.get(str(key), _UNKNOWN))
+                if not where or not _is_empty(key, value):
+                    self._wrong(place, _REFUSED_FIELDS.get(str(key), _UNKNOWN))
             elif type(value) is kind:
                 found[key] = value
             elif value is not None:
@@ -238,7 +238,7 @@ class _StoredReader:
             for key in entry.keys() - {"name", field}:
                 self._wrong(f"{where}.{_shown(key)}", _UNKNOWN)
             if name in found:
-                self._wrong(where, "stands there twice, want each name once")
+                self._wrong(where, "is listed twice, want each name once")
             body = entry.get(field)
             if body is not None and not isinstance(body, Mapping):
                 self._wrong(f"{where}.{field}", "is no mapping, want a mapping")
@@ -255,8 +255,8 @@ class _StoredReader:
         server_name = _text(body, "tls-server-name")
         if server_name and not _NAME.fullmatch(server_name):
             self._wrong(f"{where}.tls-server-name", "is no host name")
-        authority = self._data(where, body, "certificate-authority-data")
-        return StoredKubeconfig(server, server_name, authority)
+        ca = self._data(where, body, "certificate-authority-data")
+        return StoredKubeconfig(server, server_name, ca)
 
     def _user(self, name: str, body: Mapping[str, Any]) -> StoredKubeconfig:
         where = f"users[{_shown(name)}].user"
@@ -290,7 +290,7 @@ def _text(body: Mapping[str, Any], field: str) -> str:
     return str(body.get(field, ""))
 
 
-def _says_nothing(key: object, value: object) -> bool:
+def _is_empty(key: object, value: object) -> bool:
     """Whether a field that is not taken is there without a meaning."""
     if value is None:
         return True
@@ -299,6 +299,6 @@ def _says_nothing(key: object, value: object) -> bool:
 
 
 def _shown(name: object) -> str:
-    """A name of the stranger's, short and without control characters."""
+    """A name from the input, shortened and without control characters."""
     text = str(name)
     return "".join(one if one.isprintable() else "?" for one in text[:60])

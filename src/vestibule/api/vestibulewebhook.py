@@ -78,7 +78,7 @@ class RepairSpec(_VestibuleWebhookPart, frozen=True):
 
 
 class AuditSpec(_VestibuleWebhookPart, frozen=True):
-    """Whether pods have what they ask for is looked at from time to time: the webhook may have been away when
+    """The periodic audit of running pods: the webhook may have been unavailable when
     they were created."""
 
     enabled: bool = True

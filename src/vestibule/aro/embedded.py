@@ -125,7 +125,7 @@ def _unknown_kind(entry: Mapping[str, Any], path: str, permitted: aso.PermittedK
     group, _, version = str(entry["apiVersion"]).partition("/")
     kind = str(entry["kind"])
     if permitted.find(group, kind) is None:
-        listed = ", ".join(one.said for one in permitted.kinds)
+        listed = ", ".join(one.name for one in permitted.kinds)
         text = f"is {group}/{kind}, which may not be embedded; want one of {listed}"
         return [EntryProblem(f"{path}.kind", "Forbidden", text)]
     if not _VERSION.match(version):

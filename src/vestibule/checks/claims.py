@@ -76,7 +76,7 @@ def issuer(about: str, token: ServiceAccountToken, configured: str) -> Check:
         return fail("token.issuer", about, "iss is missing", "the issuer")
     if not configured:
         return ok("token.issuer", about, f"iss is {iss}")
-    differs = discovery.issuer_difference(iss, configured)
+    differs = discovery.issuer_mismatch(iss, configured)
     if not differs:
         return ok("token.issuer", about, f"iss is {iss}, byte for byte")
     return fail(

@@ -131,7 +131,7 @@ def _read(id_: str, found: HttpDocument, text: str, items: tuple[dict[str, str],
 
 
 def _name(issuer: str, document: DiscoveryDocument) -> Check:
-    differs = discovery.issuer_difference(issuer, document.issuer)
+    differs = discovery.issuer_mismatch(issuer, document.issuer)
     if not differs:
         return ok("issuer.name", issuer, "the discovery document names this issuer, byte for byte")
     return fail(
@@ -169,7 +169,7 @@ def equal(cluster_side: IssuerView, public_side: IssuerView, issuer: str) -> Ite
     """Whether the copy that the clouds read is the cluster's own."""
     if cluster_side.document is not None:
         own = cluster_side.document.issuer
-        differs = discovery.issuer_difference(own, issuer)
+        differs = discovery.issuer_mismatch(own, issuer)
         if differs:
             yield fail(
                 "issuer.equal",

@@ -186,9 +186,8 @@ _UNSERVED: Final = _ReportKind(
 def judge(
     tally: PodCounts, entries: Sequence[PodEntry], about: str, *, selectors_decide: bool
 ) -> Iterator[Check]:
-    """The checks about pods; ``selectors_decide``: the selectors alone decide which pods are mutated, as
-    with the
-    upstream webhooks, so that excluded pods request nothing."""
+    """The checks about pods; ``selectors_decide``: the selectors alone decide which pods are mutated, as with
+    the upstream webhooks, so that excluded pods request nothing."""
     sent = [one for one in entries if not one.unselected]
     left_out = [
         one

@@ -59,7 +59,7 @@ def configuration(reading: HttpDocument, issuer: str, keys_address: str) -> Publ
         found = discovery.parse(reading.body)
     except ValueError as error:
         return PublicIssuerFault(f"{reading.url}: {error}", True)
-    differs = discovery.issuer_difference(found.issuer, issuer)
+    differs = discovery.issuer_mismatch(found.issuer, issuer)
     if differs:
         return PublicIssuerFault(
             f"{reading.url}: names the issuer {found.issuer!r}, want {issuer!r}: {differs}", True

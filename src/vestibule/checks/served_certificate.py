@@ -107,7 +107,7 @@ def _trusted(
     error = served.error or ("" if served.handshake else _unsigned(found, served.leaf, names))
     if not error:
         seen = "what is served" if served.handshake else "what the Secret holds"
-        more = "" if served.handshake else "; no connection was made"
+        more = "" if served.handshake else "; no connection was attempted"
         return ok("webhook.trust", where, f"caBundle verifies {seen}{more}")
     return fail(
         "webhook.trust",

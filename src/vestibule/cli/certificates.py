@@ -33,6 +33,7 @@ Install it in a cluster together with the webhook:
 )
 @click.option(
     "--registrations",
+    "configurations",
     type=click.Path(path_type=Path, dir_okay=False),
     help="JSON list of webhook configurations to restore when they are missing.",
 )
@@ -46,7 +47,7 @@ def command(
     kubeconfig: Path | None,
     context: str | None,
     settings_file: Path,
-    registrations: Path | None,
+    configurations: Path | None,
     metrics_addr: str,
 ) -> None:
     """Issue and rotate the serving certificate of the webhook, and keep the caBundle current."""
@@ -59,8 +60,8 @@ def command(
         raise errors.InvalidSettings(problem)
     client = kubeclient.client(kubeconfig, context)
     identity = f"{os.environ.get('HOSTNAME') or 'certificates'}-{uuid.uuid4()}"
-    _read(registrations)  # problems are reported at the start
-    certificate_issuer = issuer.issuer(client, settings, lambda: _read(registrations), identity)
+    _read(configurations)  # problems are reported at the start
+    certificate_issuer = issuer.issuer(client, settings, lambda: _read(configurations), identity)
     process.run(
         process.CertificatesProcess(client, certificate_issuer, metrics_addr),
         settings.serving.log_level,

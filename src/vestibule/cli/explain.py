@@ -32,7 +32,7 @@ def command(output: str, **given: Any) -> None:
     """Show what each pod gets, from which annotation on which object, what is missing and what to do."""
     from vestibule.diagnose.offline import explain
 
-    injected = offline.decided(offline.asked(**given))
+    injected = offline.decided(offline.request(**given))
     explanations = explain.explain(injected)
     if output == "json":
         click.echo(printer.json_text(explain.as_json(explanations)), nl=False)

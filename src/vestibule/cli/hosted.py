@@ -1,4 +1,4 @@
-"""``vestibule render --hosted FLAVOUR``: the objects of a webhook for a hosted control plane, from files."""
+"""``vestibule render --hosted PLATFORM``: the objects of a webhook for a hosted control plane, from files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 Object = dict[str, Any]
-FLAVOURS: Final = ("auto", "hypershift", "kamaji", "k0smotron", "clusterapi", "vcluster", "kubeconfig")
+PLATFORMS: Final = ("auto", "hypershift", "kamaji", "k0smotron", "clusterapi", "vcluster", "kubeconfig")
 _ATTACH: Final = ("auto", "builtin", "deployment", "sidecar", "static-pod", "in-guest")
 
 
@@ -39,8 +39,8 @@ def options(function: F) -> F:
         [
             click.option(
                 "--hosted",
-                "flavour",
-                type=click.Choice(FLAVOURS),
+                "platform",
+                type=click.Choice(PLATFORMS),
                 help="For a hosted control plane of this platform, given in a file (-f).",
             ),
             click.option(

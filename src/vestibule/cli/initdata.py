@@ -85,9 +85,9 @@ def digest(source: str, algorithm: str, output: str) -> None:
 
 @command.command()
 @click.argument("source")
-@click.option("--digest", "wanted", help="The digest it must have, hexadecimal.")
+@click.option("--digest", "expected", help="The digest it must have, hexadecimal.")
 @options.output("text", "json")
-def verify(source: str, wanted: str | None, output: str) -> None:
+def verify(source: str, expected: str | None, output: str) -> None:
     """Check that every parser accepts it with the same result, and that it contains no secret."""
     from vestibule.initdata import lint, measure
     from vestibule.initdata.document import InitdataError
@@ -99,8 +99,8 @@ def verify(source: str, wanted: str | None, output: str) -> None:
     except InitdataError as error:
         problem = str(error)
     has = measure.measured(found).digest
-    if wanted is not None and wanted.lower() != has:
-        problem = f"the digest is {has}, want {wanted.lower()}"
+    if expected is not None and expected.lower() != has:
+        problem = f"the digest is {has}, want {expected.lower()}"
     warnings = [warning._asdict() for warning in lint.warnings(found)]
     if output == "json":
         click.echo(

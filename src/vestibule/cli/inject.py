@@ -33,7 +33,7 @@ def command(output: str, **given: Any) -> None:
     """Inject identities into the pods of manifests, as the webhook would; comments and key order stay."""
     from vestibule.diagnose.offline import outputs
 
-    injected = offline.decided(offline.asked(**given))
+    injected = offline.decided(offline.request(**given))
     for result in injected.results:
         for finding in result.verdict.findings:
             if finding.severity == "warn":

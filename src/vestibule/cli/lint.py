@@ -30,7 +30,7 @@ def command(output: str, strict_warnings: bool, **given: Any) -> None:
     """Check manifests for mistakes: file, line, and what to do."""
     from vestibule.diagnose.lint import run, sarif
 
-    inputs = offline.asked(**given)
+    inputs = offline.request(**given)
     if inputs.settings_file is None:
         inputs.over.setdefault("vocabularies", ("cwii", "azwi", "eks", "wif", "gke"))
     read = offline.read(inputs)

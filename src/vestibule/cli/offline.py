@@ -38,7 +38,7 @@ class OfflineOptions(NamedTuple):
     """What command line and environment say over the settings file."""
 
 
-def asked(
+def request(
     *,
     files: tuple[str, ...],
     cluster: Path | None,

@@ -77,7 +77,7 @@ def command(
     output: str,
     settings_file: Path | None,
     mode: str | None,
-    flavour: str | None,
+    platform: str | None,
     attach: str,
     part: str,
     program: str,
@@ -101,9 +101,9 @@ def command(
 
         _print(apiserver_client_certificate.files(settings, api_server), output)
         return
-    if flavour is not None:
+    if platform is not None:
         hosted_options = hosted.HostedOptions(
-            flavour, attach, part, program, tenant_id, azure_environment, region
+            platform, attach, part, program, tenant_id, azure_environment, region
         )
         objects, notes = hosted.run(hosted_options, files, settings.install.image)
         _print_warnings(notes)

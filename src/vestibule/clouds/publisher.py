@@ -1,8 +1,8 @@
-"""Publishes an issuer: the keys first, then the document that leads to them; then both are looked at.
+"""Publishes an issuer: the keys first, then the discovery document; then both are read back.
 
-What is there is read, merged by ``kid`` and written under the ETag that was read; whoever wrote in between
-makes us begin anew. Keys are never dropped unless they are named, and documents that are not ours are left
-alone. The place and the public address are two things: a site, a CDN or a front door may stand between.
+What is there is read, merged by ``kid`` and written under the ETag that was read; a concurrent write
+causes a retry. Keys are never dropped unless they are named, and documents that are not ours are left
+alone. The place and the public address are two things: a site, a CDN or Azure Front Door may be in between.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from vestibule.oidc.documents import DocumentFormat
 from vestibule.oidc.keys import PublicKey
 
 Fetch = Callable[[str], HttpDocument]
-"""Reads a public address as nobody."""
+"""Reads a public address anonymously."""
 _ATTEMPTS: Final = 8
 """Writers that may come in between before we give up."""
 PATIENCE: Final = 60.0
 """Seconds in which a document must become visible; a new public container takes up to half a minute."""
-_LOOK_EVERY: Final = 2.0
+_POLL_SECONDS: Final = 2.0
 
 
 class DocumentChange(NamedTuple):
@@ -86,26 +86,26 @@ def plan(
     retire: Collection[str] = (),
     adopt: bool = False,
 ) -> PublicationPlan:
-    """Look, and say what would be written. ``adopt`` takes over a document whose owner cannot be told.
+    """The changes to write. ``adopt`` takes over a document whose owner is unknown.
 
     Raises InvalidInput with everything that forbids it; Forbidden, NotFound, Unavailable of the store.
     """
     refuse(issuer, keys)
-    there, described = store.read(shape.keys_name), store.read(documents.DISCOVERY_NAME)
-    published, configuration = _body(there), _body(described)
+    published_keys, described = store.read(shape.keys_name), store.read(documents.DISCOVERY_NAME)
+    published, configuration = _body(published_keys), _body(described)
     foreign = key_merge.foreign(issuer, configuration, published, keys)
     if foreign and not (adopt and not _other(issuer, configuration)):
         advice = "want an empty place, or documents of this issuer"
         raise errors.InvalidInput(InputProblem(store.where, "", f"{foreign}; {advice}"))
     merged = key_merge.merge(published, keys, place=f"{store.where}: {shape.keys_name}", retire=retire)
-    wanted = key_merge.needed(
+    required = key_merge.needed(
         issuer, configuration, merged.body, place=f"{store.where}: {documents.DISCOVERY_NAME}", shape=shape
     )
     return PublicationPlan(
         store.where,
         issuer,
-        _change(shape.keys_name, there, merged.body, same=not merged.changed),
-        _change(documents.DISCOVERY_NAME, described, wanted or configuration or b"", same=wanted is None),
+        _change(shape.keys_name, published_keys, merged.body, same=not merged.changed),
+        _change(documents.DISCOVERY_NAME, described, required or configuration or b"", same=required is None),
         merged.kids,
         merged.added,
         merged.retired,
@@ -125,7 +125,7 @@ def publish(
     patience: float = PATIENCE,
     pause: Callable[[float], None] = time.sleep,
 ) -> Publication:
-    """Write both documents and look at them from outside; without ``fetch`` nobody looks.
+    """Write both documents and verify them from outside; without ``fetch`` they are not verified.
 
     Safe to repeat. Raises as ``plan`` does; Conflict when others write without end; Unavailable with the
     cause when the public does not see what was written.
@@ -168,9 +168,11 @@ def verify(
         if not found:
             return
         if waited >= patience or not all(fault.waits for fault in found):
-            told = "; ".join(fault.text for fault in found)
-            raise errors.Unavailable(f"written to {planned.where}, and the public does not see it: {told}")
-        rest = max(_LOOK_EVERY, *(fault.after for fault in found))
+            problem = "; ".join(fault.text for fault in found)
+            raise errors.Unavailable(
+                f"written to {planned.where}, but the public address does not serve it: {problem}"
+            )
+        rest = max(_POLL_SECONDS, *(fault.after for fault in found))
         pause(rest)
         waited += rest
 
@@ -196,15 +198,15 @@ def _write(store: ObjectStore, change: DocumentChange, tags: Mapping[str, str] |
     store.write(change.name, content, if_match=change.if_match)
 
 
-def _change(name: str, there: StoredObject | None, body: bytes, *, same: bool) -> DocumentChange:
-    if there is None:
+def _change(name: str, current: StoredObject | None, body: bytes, *, same: bool) -> DocumentChange:
+    if current is None:
         return DocumentChange(name, "create", body, ABSENT)
-    served = there.content_type in ("", documents.CONTENT_TYPE)  # others served it as a stream of octets
-    return DocumentChange(name, "keep" if same and served else "update", body, there.etag)
+    served = current.content_type in ("", documents.CONTENT_TYPE)  # others served it as a stream of octets
+    return DocumentChange(name, "keep" if same and served else "update", body, current.etag)
 
 
 def _other(issuer: str, configuration: bytes | None) -> bool:
-    """Whether a discovery document says outright that this is somebody else's."""
+    """Whether a discovery document names another issuer."""
     if configuration is None:
         return False
     try:

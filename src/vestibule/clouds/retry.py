@@ -1,4 +1,4 @@
-"""One policy for what passes by itself: clouds tell of an object before all of their parts know it."""
+"""One retry policy for transient errors: a new object is not known to all parts of a cloud at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vestibule import errors
 T = TypeVar("T")
 ATTEMPTS: Final = 24
 DELAY: Final = 10.0
-"""Seconds between two attempts: four minutes in all, as the original waits."""
+"""Seconds between two attempts: four minutes in total, as in ccoctl."""
 
 
 def patiently(

@@ -69,7 +69,7 @@ class CertState(msgspec.Struct):
 
 class _CertificateCandidate(NamedTuple):
     context: ssl.SSLContext
-    proof: CheckedCertificate
+    checked: CheckedCertificate
 
 
 _Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -100,7 +100,7 @@ class CertWatcher:
 
     def load(self) -> None:
         """Load and serve the pair, even if its dates are bad; raises InvalidSettings if it is no pair."""
-        if self._holder.wants_names and self._files.client_ca is None:
+        if self._holder.checks_client_names and self._files.client_ca is None:
             raise InvalidSettings(
                 InputProblem("client names", "", f"given without a client CA file, {_WANT_CA}")
             )
@@ -144,7 +144,7 @@ class CertWatcher:
         if waiting is None:
             return False
         now = self._now()
-        fault = waiting.proof.fault(now)
+        fault = waiting.checked.fault(now)
         if fault and serving is not None and not serving.fault(now):
             error = str(
                 InputProblem(str(self._files.cert), "", f"certificate is {fault}, keeping the old one")
@@ -158,11 +158,11 @@ class CertWatcher:
 
     def _adopt(self, candidate: _CertificateCandidate) -> None:
         self._holder.replace(candidate.context)
-        self._serving, self._waiting = candidate.proof, None
+        self._serving, self._waiting = candidate.checked, None
         state = self.state
         state.generation += 1
         state.loaded_at = self._now()
-        state.not_before, state.not_after, state.names = candidate.proof
+        state.not_before, state.not_after, state.names = candidate.checked
         state.last_error = ""
         logger.info(
             "certificate loaded", extra={"generation": state.generation, "not_after": state.not_after}

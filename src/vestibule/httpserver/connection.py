@@ -118,7 +118,7 @@ class Connection(asyncio.Protocol):
             task.cancel()
         self._reader.discard()
         self._out = b""
-        if self.made:
+        if self.established:
             del self._transport
         service.leave()
 
@@ -137,7 +137,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(out)
 
     @property
-    def made(self) -> bool:
+    def established(self) -> bool:
         """Whether there has been a connection: then ``connection_lost`` counts the socket out."""
         return self.due > 0
 

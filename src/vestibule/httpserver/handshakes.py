@@ -3,9 +3,9 @@
 A handshake costs CPU time and tens of kilobytes, a socket that has sent nothing almost nothing. So a socket
 waits outside of TLS until its first byte is here; then handshakes are begun at a bounded rate, a bounded
 number of them at once, and the peers take turns. No peer has more than three quarters of the places, one that
-makes no progress while others wait loses its place, and when too many sockets wait, the peer with the most
-of them loses
-its oldest ones. Within a peer the newest is first: the first clients of a flood have mostly given up.
+makes no progress while others wait loses its place, and when too many sockets wait, the peer with the most of
+them loses its oldest ones. Within a peer the newest is first: the first clients of a flood have mostly given
+up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vestibule.httpserver.tls_channel import TlsChannel
 
 __all__ = ["PendingConnections"]
 
-_STALLED: Final = 1.0  # seconds after which a handshake gives its place to a waiting one
+_IDLE_SECONDS: Final = 1.0  # seconds after which a handshake gives its place to a waiting one
 _RETIRE_SECONDS: Final = 1.0  # during the drain: a new client sends its first byte by then
 _AGAIN: Final = 0.01  # seconds until the next handshakes when the rate is used up
 
@@ -30,14 +30,14 @@ _AGAIN: Final = 0.01  # seconds until the next handshakes when the rate is used 
 class _PendingConnection:
     """One accepted socket."""
 
-    __slots__ = ("came", "due", "heard", "peer", "socket")
+    __slots__ = ("came", "due", "peer", "readable", "socket")
 
     def __init__(self, accepted: socket.socket, peer: str, now: float, seconds: float) -> None:
         self.socket = accepted
         self.peer = peer
         self.came = now
         self.due = now + seconds
-        self.heard = False
+        self.readable = False
 
 
 class _Handshake:
@@ -80,7 +80,7 @@ class PendingConnections:
         self._number += 1
         self._waiting.setdefault(peer, {})[arrival] = None
         if service.tls is None:
-            self._hear(arrival)
+            self._admit(arrival)
         elif not self._peek(arrival):
             service.loop.add_reader(accepted, self._readable, arrival)
 
@@ -109,7 +109,7 @@ class PendingConnections:
         """No more connections are accepted: silent ones have a moment left."""
         for arrivals in self._waiting.values():
             for arrival in arrivals:
-                if not arrival.heard:
+                if not arrival.readable:
                     arrival.due = min(arrival.due, self._service.loop.time() + _RETIRE_SECONDS)
 
     def abort(self) -> None:
@@ -138,20 +138,20 @@ class PendingConnections:
         except OSError:
             first = b""
         if first:
-            self._hear(arrival)
+            self._admit(arrival)
         else:
             self._service.stats.handshakes_failed += 1
             self._close(arrival)
         return True
 
-    def _hear(self, arrival: _PendingConnection) -> None:
-        arrival.heard = True
+    def _admit(self, arrival: _PendingConnection) -> None:
+        arrival.readable = True
         self._ready.setdefault(arrival.peer, []).append(arrival)
         self._begin_some()
 
     def _close(self, arrival: _PendingConnection) -> None:
         """Count a socket out that is still waiting."""
-        if arrival.heard:
+        if arrival.readable:
             self._unready(arrival)
         else:
             self._service.loop.remove_reader(arrival.socket)
@@ -181,8 +181,8 @@ class PendingConnections:
             peer = self._next_peer()
             if peer is None or not self._place() or not self._rate():
                 return
-            coming = sum(not one.connection.made for one in self._running.values())
-            if not service.room(coming):
+            coming = sum(not one.connection.established for one in self._running.values())
+            if not service.has_capacity(coming):
                 self._allowed += 1
                 return  # all are busy; the next sweep tries again
             arrival = self._ready[peer].pop()
@@ -199,21 +199,21 @@ class PendingConnections:
         for peer in self._ready:
             if self._running_of[peer] < most:
                 return peer
-        self._cancel_stalled()
+        self._cancel_idle()
         return None
 
     def _place(self) -> bool:
         if self._service.tls is None or len(self._running) < self._service.limits.handshakes:
             return True
-        self._cancel_stalled()
+        self._cancel_idle()
         return False
 
-    def _cancel_stalled(self) -> None:
+    def _cancel_idle(self) -> None:
         """Take the place of the oldest handshake of the peer with most, if it has had its time."""
         now = self._service.loop.time()
-        stalled = [task for task, one in self._running.items() if one.began < now - _STALLED]
-        if stalled:
-            task = max(stalled, key=lambda task: self._running_of[self._running[task].arrival.peer])
+        idle = [task for task, one in self._running.items() if one.began < now - _IDLE_SECONDS]
+        if idle:
+            task = max(idle, key=lambda task: self._running_of[self._running[task].arrival.peer])
             task.cancel()  # its end begins the next one
 
     def _rate(self) -> bool:
@@ -260,7 +260,7 @@ class PendingConnections:
         except OSError:  # ssl.SSLError and TimeoutError are: a peer that failed or gave up, its own affair
             service.stats.handshakes_failed += 1
         finally:
-            if not connection.made and not channel.is_closing():
+            if not connection.established and not channel.is_closing():
                 channel.abort()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -270,7 +270,7 @@ class PendingConnections:
         self._running_of[peer] -= 1
         if not self._running_of[peer]:
             del self._running_of[peer]
-        if task.cancelled() or not ended.connection.made:
+        if task.cancelled() or not ended.connection.established:
             ended.arrival.socket.close()
             ended.connection.drop()
         if self._ready:

@@ -26,7 +26,7 @@ class HeaderCache(dict[bytes, Head]):
 
     __slots__ = ()
 
-    def remember(self, raw: bytes, head: Head) -> None:
+    def add(self, raw: bytes, head: Head) -> None:
         """Cache ``head`` for ``raw``, a complete head that ends in an empty line; a full cache is cleared."""
         if len(raw) > _LONGEST or not raw[:1].isalpha():
             return

@@ -75,7 +75,7 @@ class RequestParser:
                     return
             self._parse(data)
             if self._memorable is not None and end + self._memorable[0] == len(data):
-                self._heads.remember(data[:end], self._memorable)
+                self._heads.add(data[:end], self._memorable)
         elif self.stage != ENDED:
             self._parse(data)
         self._memorable = None

@@ -17,7 +17,7 @@ from vestibule import gostrconv
 __all__ = ["InvalidRequestTarget", "RequestTarget", "parse"]
 
 _LONGEST_TIMEOUT = 30.0  # seconds; the API server allows no webhook more
-_REMEMBERED_LENGTH = 256  # bytes; with 64 entries a hostile client can make us remember 16 KiB
+_CACHED_LENGTH = 256  # bytes; with 64 entries a hostile client can fill 16 KiB
 
 
 class InvalidRequestTarget(ValueError):
@@ -36,7 +36,7 @@ class RequestTarget(NamedTuple):
 def parse(raw: bytes) -> RequestTarget:
     """Split a target; raises InvalidRequestTarget. Origin form (``/path?query``), absolute form and ``*`` are
     targets."""
-    return _cached(raw) if len(raw) <= _REMEMBERED_LENGTH else _parsed(raw)
+    return _cached(raw) if len(raw) <= _CACHED_LENGTH else _parsed(raw)
 
 
 def _parsed(raw: bytes) -> RequestTarget:

@@ -135,7 +135,7 @@ class ServerState:
         if not self.stats.connections:
             self.empty.set()
 
-    def room(self, coming: int) -> bool:
+    def has_capacity(self, coming: int) -> bool:
         """Whether a handshake may begin besides those that are ``coming``: there is a place, or one that can
         be taken."""
         if len(self.connections) + coming < self.most_connections:

@@ -77,7 +77,7 @@ class TlsHolder:
         return self._current
 
     @property
-    def wants_names(self) -> bool:
+    def checks_client_names(self) -> bool:
         """Whether a client certificate must carry one of certain names."""
         return bool(self._client_names)
 

@@ -1,4 +1,4 @@
-"""Claims: which identity a pod asks for, in words of no vocabulary and no SDK. Dialects make them,
+"""Claims: which identity a pod asks for, independent of dialect and SDK. Dialects create them,
 providers plan them."""
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class CompatRules(msgspec.Struct, frozen=True, kw_only=True):
     denials: bool = False
     """A body that is no review is answered by a refusal; else by an HTTP status."""
     checked: bool = True
-    """Values are checked against their grammar; what does not fit is passed over or told."""
+    """Values are checked against their grammar; an invalid value is skipped or reported."""
     admin_images: bool = True
     """Verify images come from the settings alone; else an annotation may name one."""
     write_namespace: bool = False
@@ -49,11 +49,11 @@ class CompatRules(msgspec.Struct, frozen=True, kw_only=True):
     quiet_when_done: bool = True
     """A second pass is an empty patch; else the marker is written again."""
     own_marker: bool = True
-    """The marker holds what we injected; else what the user wrote in it is kept."""
-    tell: bool = True
-    """Warnings and audit annotations in the answer."""
+    """The marker holds what we injected; else what the user wrote in it is preserved."""
+    warn: bool = True
+    """Warnings and audit annotations in the response."""
     own_prefixes: bool = False
-    """An administrator gave a vocabulary a prefix of their own: keys cannot be told by their beginning."""
+    """An administrator changed the prefix of a dialect: keys cannot be recognised by the default prefix."""
 
 
 BETTER: Final = CompatRules()
@@ -68,13 +68,13 @@ STRICT: Final = CompatRules(
     by_content=False,
     quiet_when_done=False,
     own_marker=False,
-    tell=False,
+    warn=False,
 )
 
 
 def of(settings: schema.Settings) -> CompatRules:
-    """The rules in force. Strict with several vocabularies lays out pods as each original does; lookups and
-    answers are then as ours."""
+    """The rules in force. Strict with several dialects uses each upstream webhook's layout, with our lookups
+    and responses."""
     found = BETTER
     if settings.mode != "better":
         strict = STRICT if settings.vocabularies == ("cwii",) else FOREIGN_STRICT.get(settings.vocabularies)
@@ -84,23 +84,23 @@ def of(settings: schema.Settings) -> CompatRules:
 
 
 _PREFIXES: Final = (schema.Settings().eks.annotation_prefix, schema.Settings().wif.annotation_prefix)
-_STRICT_TOGETHER: Final = CompatRules(checked=False, by_content=False, tell=False)
+_STRICT_TOGETHER: Final = CompatRules(checked=False, by_content=False, warn=False)
 FOREIGN_STRICT: Final[dict[tuple[str, ...], CompatRules]] = {
     # lookups that fail and accounts that are missing refuse the pod; only pod and ServiceAccount are read
     ("azwi",): CompatRules(
         create_only=False, exclusions=False, walks=False, namespaces=False, fault="refuse", fault_code=400,
-        checked=False, write_namespace=True, by_content=False, tell=False, windows="never", denials=True,
+        checked=False, write_namespace=True, by_content=False, warn=False, windows="never", denials=True,
     ),
     # whatever cannot be read passes
     ("eks",): CompatRules(
         create_only=False, exclusions=False, walks=False, namespaces=False, default_names=False,
-        nameless="pass", fault="pass", checked=False, by_content=False, tell=False, windows="selector",
+        nameless="pass", fault="pass", checked=False, by_content=False, warn=False, windows="selector",
         denials=True,
     ),
     ("wif",): CompatRules(
         create_only=False, exclusions=False, walks=False, namespaces=False, default_names=False,
-        nameless="pass", fault="refuse", fault_code=500, checked=False, by_content=False, tell=False,
+        nameless="pass", fault="refuse", fault_code=500, checked=False, by_content=False, warn=False,
         windows="never", denials=True,
     ),
 }  # fmt: skip
-"""Each original on its own."""
+"""Each upstream webhook on its own."""

@@ -50,7 +50,7 @@ def split(claim: Claim, found: precedence.PrecedenceLevels) -> list[Claim]:
 def split_plan(
     plan: CloudPlanForPod, key: str, variable: str, found: precedence.PrecedenceLevels
 ) -> list[CloudPlanForPod]:
-    """The same for a vocabulary in which the identity is one variable: that plan, and one more for every
+    """The same for a dialect in which the identity is one variable: that plan, and one more for every
     container that has a value of its own."""
     own = _own(plan.provider, found, key)
     if not own:

@@ -1,7 +1,7 @@
-"""What a vocabulary is to the rest of the house: it reads the levels and says what is to be laid over a pod.
+"""The interface of a dialect: it reads the precedence levels and returns what is injected into a pod.
 
 A dialect turns annotations into claims, and has a provider plan each claim in the dialect's own layout. It is
-asked once per distinct set of annotations and subject; the answer is remembered.
+called once per distinct set of annotations and subject; the result is cached.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from vestibule.injection.precedence import PrecedenceLevels
 
 
 class DialectSubject(NamedTuple):
-    """What else than annotations a dialect may look at; as little as possible, since decisions are remembered
-    by it."""
+    """What a dialect may read in addition to annotations; as little as possible, since it is part of the key
+    under which decisions are cached."""
 
     windows: bool
     namespace: str = ""
@@ -25,7 +25,7 @@ class DialectSubject(NamedTuple):
     pod: str = ""
     """Name of the pod, or its generateName with `` (prefix)`` behind it."""
     labels: tuple[tuple[str, str], ...] = ()
-    """Labels of the pod that a vocabulary reads."""
+    """Labels of the pod that a dialect reads."""
     host_network: bool = False
     reserved: str = ""
     """The digest in the names of an earlier injection into the same pod, however it was called then."""
@@ -45,17 +45,17 @@ class DialectResult(NamedTuple):
     code: int = 0
     """Code of that refusal."""
     switched_off: bool = False
-    """Whether an annotation says that an identity is not wanted."""
+    """Whether an annotation disables the injection."""
 
 
 class Dialect(Protocol):
-    """One vocabulary."""
+    """One dialect."""
 
     @property
     def name(self) -> str:
         """As the settings call it."""
         ...
 
-    def ask(self, found: PrecedenceLevels, subject: DialectSubject) -> DialectResult:
-        """What is asked for; notes and origins stay in ``found``."""
+    def resolve(self, found: PrecedenceLevels, subject: DialectSubject) -> DialectResult:
+        """The requested identities; notes and origins are added to ``found``."""
         ...

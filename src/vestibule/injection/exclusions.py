@@ -11,7 +11,7 @@ from vestibule.injection.policy import Policy
 
 
 def reason(request: AdmissionRequest, policy: Policy) -> str:
-    """Why this request is not looked at; empty when it is.
+    """Why this request is excluded; empty if it is not.
 
     Mirror pods: the API server refuses a token volume on them, so a patch would hide the static pod.
     Host-network pods: projected tokens work there, so they are served unless the settings say otherwise.

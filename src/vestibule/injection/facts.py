@@ -1,8 +1,8 @@
 """What must be known about the cluster before a pod can be decided, as values without behaviour.
 
 A ``Source`` is one object whose annotations may count, cut down to what decisions need: a store may keep a
-hundred thousand of them. Equal annotations hash equal, and the hash is made once, so a decision can be
-remembered per set of sources instead of being made per pod.
+hundred thousand of them. Equal annotations have equal hashes, and the hash is computed once, so a decision
+can be cached per set of sources instead of computed per pod.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from vestibule.api.gvk import Kind
 
 
 class Unknown(enum.Enum):
-    """The answer of who cannot tell whether an object exists; not the same as "does not exist"."""
+    """The result of a reader that does not know whether an object exists; not the same as "does not
+    exist"."""
 
     UNKNOWN = "unknown"
 
@@ -36,7 +37,7 @@ class SourceAnnotations(tuple[str, ...]):
     """The annotations of one object that can matter; immutable, hashable and comparable by content.
 
     One flat tuple of keys and values, by key: a store holds a hundred thousand of these, and a dictionary
-    each would be most of its memory. Few keys are kept, so looking through them is quick; hashing and
+    each would be most of its memory. Few keys are stored, so a linear search is quick; hashing and
     comparing, which every request does, are the tuple's own.
     """
 
@@ -77,11 +78,11 @@ class SourceObject(msgspec.Struct, frozen=True, gc=False):
     annotations: SourceAnnotations = NO_ANNOTATIONS
     owners: tuple[OwnerRef, ...] = ()
     labels: SourceAnnotations = NO_ANNOTATIONS
-    """Those of a namespace, by which sandboxes are chosen; of other kinds none are kept."""
+    """Labels of a namespace, by which sandboxes are chosen; empty for other kinds."""
 
     @property
     def level(self) -> LevelName:
-        """Which level of precedence an object of this kind stands for."""
+        """The precedence level of an object of this kind."""
         return _LEVELS.get(self.kind, "owner")
 
     def __str__(self) -> str:
@@ -105,7 +106,7 @@ def source(obj: Mapping[str, Any]) -> SourceObject:
     meta = obj.get("metadata")
     meta = meta if isinstance(meta, Mapping) else {}
     annotations = meta.get("annotations")
-    kept = (
+    relevant = (
         annotation_keys.relevant(
             {k: v for k, v in annotations.items() if isinstance(k, str) and isinstance(v, str)}
         )
@@ -119,7 +120,7 @@ def source(obj: Mapping[str, Any]) -> SourceObject:
         namespace=_text(meta, "namespace") if namespaced else "",
         name=_text(meta, "name"),
         uid=_text(meta, "uid"),
-        annotations=SourceAnnotations(kept) if kept else NO_ANNOTATIONS,
+        annotations=SourceAnnotations(relevant) if relevant else NO_ANNOTATIONS,
         owners=owner_refs(meta.get("ownerReferences")),
         labels=_labels(meta) if kind == "Namespace" else NO_ANNOTATIONS,
     )
@@ -160,8 +161,8 @@ class ReadObject(Protocol):
     def __call__(
         self, kind: Kind, namespace: str, name: str, uid: str = "", /
     ) -> SourceObject | None | Unknown:
-        """The object, None when there is none, or UNKNOWN. ``uid`` is the one that is meant: who caches does
-        not give another one without reading it anew."""
+        """The object, None when there is none, or UNKNOWN. ``uid`` is the expected one: a cache does
+        not return an object with another one before it has read it again."""
         ...
 
 
@@ -195,13 +196,13 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     service_account: str
     levels: tuple[SourceObject, ...]
     annotations: tuple[SourceAnnotations, ...]
-    """Those of the levels, in the same order: what a decision is remembered by."""
+    """The annotations of the levels, in the same order: the key under which a decision is cached."""
     account_level: int = -1
     """Which of the levels is the ServiceAccount; -1 when there is none."""
     notes: tuple[str, ...] = ()
-    """What the walk met and passed over: an owner whose uid differs."""
+    """What the walk found and skipped: an owner whose uid differs."""
 
     @property
     def silent(self) -> bool:
-        """Whether nobody says anything about this pod: no level has an annotation, nothing was met."""
+        """Whether no level has an annotation and the walk skipped nothing."""
         return not (self.notes or any(self.annotations))

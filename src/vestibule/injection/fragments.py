@@ -1,7 +1,7 @@
-"""Plans as ready JSON pieces, made once per set of plans and used for every pod that gets them.
+"""Plans as ready JSON pieces, encoded once per set of plans and used for every pod that gets them.
 
 The common container shares no name and no path with what we add; for it the operations are joined once and
-kept.
+cached.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from vestibule.injection.plan import (
 
 _position = operator.itemgetter(0)
 _SELECTIONS: Final = 4
-"""Parts of a bundle that are kept as bundles; a pod for which some clouds are left out is rare."""
-_KEPT_POSITIONS: Final = 16
-"""Containers beyond this position are rare; their operations are made anew, so that memory stays bounded."""
+"""Cached parts of a bundle; a pod for which some clouds are left out is rare."""
+_CACHED_POSITIONS: Final = 16
+"""Containers beyond this position are rare; their operations are not cached, so that memory stays bounded."""
 
 
 class EnvFragment(NamedTuple):
@@ -111,7 +111,7 @@ def pieces(plan: CloudPlanForPod) -> PlanFragments:
 
 Shape = tuple[bool | int, ...]
 """Which lists a pod has: annotations, volumes, then two for each container; before those of init containers
-a number below zero that tells how many containers there are."""
+a number below zero for the number of containers."""
 
 
 class FragmentBundle:
@@ -227,7 +227,7 @@ class FragmentBundle:
             mounts = [piece.json for part in self.parts for piece in part.mounts]
             env = [piece.json for part in self.parts for piece in part.env]
             ops = operations(field, index, mounts, env, target)
-            if index < _KEPT_POSITIONS:
+            if index < _CACHED_POSITIONS:
                 self._ops[key] = ops
         return ops
 

@@ -26,7 +26,7 @@ _OUR_PREFIX: Final = annotation_keys.CWII_PREFIX.encode()
 def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
     """Decide the identity of one pod: ``skipped``, ``patched`` or ``refused``."""
     labels = pod.metadata.labels
-    ours = labels is not review.ABSENT and policy.rules.tell and _OUR_PREFIX in bytes(labels)
+    ours = labels is not review.ABSENT and policy.rules.warn and _OUR_PREFIX in bytes(labels)
     if policy.unasked is not None and facts.silent and not ours:
         return policy.unasked
     prepared = policy.prepare(facts.annotations, policy.subject(pod, facts))
@@ -40,7 +40,7 @@ def run(pod: review.Pod, facts: Facts, policy: Policy) -> verdicts.Verdict:
     if excluded:
         prepared = prepared._replace(bundle=fragments.FragmentBundle([]), notes=())
     notes: list[LevelNote] = []
-    if policy.rules.tell:
+    if policy.rules.warn:
         notes += prepared.notes
         if ours:
             notes += _label_notes(labels, policy.settings.pod_limits.unknown_keys)

@@ -1,4 +1,4 @@
-"""Which identities the containers of a finished pod would use, whoever put them there.
+"""Which identities the containers of a finished pod would use, whatever their origin.
 
 Read from the pod as it will be stored, after our patch: variables of every container, credentials files that
 annotations hold, and the tokens and files behind the paths that variables name (``mounts``). It knows no
@@ -33,7 +33,7 @@ class IdentityUse(NamedTuple):
     where: str
     """The container and variable, or the annotation."""
     hidden: bool = False
-    """Whether it stands for variables that ``envFrom`` may bring."""
+    """Whether it represents variables that ``envFrom`` may add."""
 
 
 _SETUP: Final[dict[str, str]] = {
@@ -46,7 +46,7 @@ _SECTION: Final = re.compile(r"\[profile ([A-Za-z0-9._-]+)\]")
 _IMPERSONATION: Final = re.compile(r"/v1/projects/-/serviceAccounts/([^/]+):generateAccessToken")
 _MOST_TEXTS: Final = 32
 """Credentials files in annotations that are read, and containers that see different tokens; a pod with more
-of them uses what nobody knows."""
+of them has unknown uses."""
 
 
 class InjectedParts(NamedTuple):
@@ -59,7 +59,7 @@ class InjectedParts(NamedTuple):
     profiles: frozenset[str] = frozenset()
     """Names of profiles in the AWS configuration file."""
     credentials: tuple[str, ...] = ()
-    """Credentials files for Google Cloud that stand in no annotation."""
+    """Credentials files for Google Cloud that are in no annotation."""
 
 
 def finished(pod: review.Pod, patched: patch.Patch) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class _Pod:
         return volume not in self.planned.volumes and folder in self._homes.get(str(volume), ())
 
     def credentials(self, text: str, where: str) -> Iterator[IdentityUse]:
-        """The uses in a credentials file for Google Cloud; a pod with many of them uses what nobody knows."""
+        """The uses in a credentials file for Google Cloud; a pod with many of them has unknown uses."""
         self._texts += 1
         if self._texts > _MOST_TEXTS:
             yield IdentityUse("gcp", "provider", None, where)
@@ -166,7 +166,8 @@ def of(document: Object, planned: InjectedParts, most: int) -> Iterator[Identity
 
 
 def _contents(container: Object) -> bytes:
-    """All that is looked at; containers that agree in it use the same, and one of them is judged."""
+    """Everything that is read; containers with equal values use the same identities, and one of them is
+    checked."""
     setup = container.get("name") == _SETUP_CONTAINER
     return msgspec.json.encode((setup, [container.get(field) for field in _FIELDS]))
 
@@ -195,8 +196,8 @@ def of_credentials(text: str, where: str, mounted: list[Mounts]) -> Iterator[Ide
 
 
 def _audiences(provider: Provider, file: object, where: str, mounted: list[Mounts]) -> Iterator[IdentityUse]:
-    """The audiences of the tokens that containers see at a path; unknown where none sees one, where it cannot
-    be told which one, or where too many see different ones."""
+    """The audiences of the tokens that containers see at a path; unknown where none sees one, where it is
+    ambiguous, or where too many see different ones."""
     path = resolved(file)
     found = {one.audience(path) for one in mounted[:_MOST_TEXTS]} if path is not None else set()
     known = sorted(audience for audience in found if audience)
@@ -223,7 +224,7 @@ def _account(url: object) -> str | None:
 
 
 def _of_config(text: str, where: str, mounted: list[Mounts]) -> Iterator[IdentityUse]:
-    """The roles in an AWS configuration file; a line that we would not write is a role nobody knows."""
+    """The roles in an AWS configuration file; a line that we would not write is an unknown role."""
     lines = text.splitlines()
     for line in lines[: 4 * _MOST_TEXTS]:
         name, equals, value = (part.strip() for part in line.partition("="))
@@ -346,8 +347,8 @@ class _JudgedContainer:
         )
 
     def _from_elsewhere(self) -> Iterator[IdentityUse]:
-        """Variables of ConfigMaps and Secrets, which nobody can see beforehand; those of the container itself
-        count for more."""
+        """Variables of ConfigMaps and Secrets, whose values are unknown at admission; those of the container
+        itself take precedence."""
         prefixes = {str(source.get("prefix") or "").upper() for source in objects(self._spec.get("envFrom"))}
         prefix = "" if "" in prefixes else tuple(prefixes)
         names: dict[tuple[Provider, str], list[str]] = {}
@@ -366,7 +367,7 @@ def _variables(container: Object) -> dict[tuple[str, str | None], None]:
     found: dict[tuple[str, str | None], None] = {}
     values: Counter[str] = Counter()
     for one in objects(container.get("env")):
-        # names are case-insensitive on Windows, and nobody means another variable elsewhere
+        # names are case-insensitive on Windows, and elsewhere another case never means another variable
         pair = str(one.get("name")).upper(), _value(one)
         if pair[0] in _JUDGED and pair not in found:
             values[pair[0]] += 1

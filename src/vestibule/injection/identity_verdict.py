@@ -26,7 +26,7 @@ def conclude(
     if notes:
         findings = tuple([_finding(note, facts, policy, prepared) for note in notes])
         problems = [finding.text for finding in findings if finding.severity == "refuse"]
-    if facts.notes and policy.rules.tell:
+    if facts.notes and policy.rules.warn:
         findings += tuple(verdicts.Finding("info", text) for text in facts.notes)
     if problems:
         outcome: verdicts.Outcome = "deny"
@@ -77,12 +77,12 @@ _LONGEST_KEY: Final = 512
 def _effects(bundle: fragments.FragmentBundle, namespace: str) -> tuple[verdicts.Effect, ...]:
     return tuple(
         verdicts.Effect(
-            {**wanted.body, "metadata": {**wanted.body["metadata"], "namespace": namespace}},
-            wanted.field_manager,
-            wanted.force,
+            {**config_map.body, "metadata": {**config_map.body["metadata"], "namespace": namespace}},
+            config_map.field_manager,
+            config_map.force,
         )
-        for wanted in (part.plan.config_map for part in bundle.parts)
-        if wanted is not None
+        for config_map in (part.plan.config_map for part in bundle.parts)
+        if config_map is not None
     )
 
 

@@ -84,7 +84,7 @@ def writer(credentials: str, layout: layouts.Layout) -> PlannedContainer:
 
 
 def verified(
-    plan: CloudPlanForPod, ask: VerifyAsk | None, layout: layouts.Layout, *, authority: str = ""
+    plan: CloudPlanForPod, ask: VerifyAsk | None, layout: layouts.Layout, *, ca_file: str = ""
 ) -> CloudPlanForPod:
     """The plan with a container that proves the identity, if one is asked for and can run there."""
     if ask is None:
@@ -93,7 +93,7 @@ def verified(
         return plan._replace(
             notes=(*plan.notes, f"{plan.provider}: verify containers are Linux only; none was added")
         )
-    helper, volumes = _verifier(plan.provider, ask, plan.env, plan.mounts, layout, authority)
+    helper, volumes = _verifier(plan.provider, ask, plan.env, plan.mounts, layout, ca_file)
     return plan._replace(helpers=(*plan.helpers, helper), volumes=(*plan.volumes, *volumes))
 
 
@@ -103,7 +103,7 @@ def _verifier(
     env: Iterable[PlannedEnv],
     mounts: Iterable[PlannedMount],
     layout: layouts.Layout,
-    authority: str,
+    ca_file: str,
 ) -> tuple[PlannedContainer, tuple[PlannedVolume, ...]]:
     variables = [variable.body() for variable in env]
     mounted = [mount.body() for mount in mounts]
@@ -126,7 +126,7 @@ def _verifier(
         return PlannedContainer(VERIFY_ORDER, body, position="last"), ()
     home = PlannedMount(layouts.VERIFY_HOME_VOLUME, _HOME, read_only=False)
     body |= {
-        "args": [_script(provider, ask, layout, authority)],
+        "args": [_script(provider, ask, layout, ca_file)],
         "env": [*variables, {"name": "HOME", "value": _HOME}],
         "volumeMounts": [*mounted, home.body()],
         "securityContext": _security(layout),
@@ -137,10 +137,10 @@ def _verifier(
     )
 
 
-def _script(provider: Provider, ask: VerifyAsk, layout: layouts.Layout, authority: str) -> str:
+def _script(provider: Provider, ask: VerifyAsk, layout: layouts.Layout, ca_file: str) -> str:
     check = _CHECKS_BETTER[provider]
     for host, cloud in _AZURE_CLOUDS:
-        if f"//{host}" in authority:
+        if f"//{host}" in ca_file:
             check = f"az cloud set --name {cloud} >/dev/null && {check}"
     end = (
         "exit 1"

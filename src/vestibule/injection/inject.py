@@ -1,8 +1,8 @@
-"""Lays the prepared pieces over one pod: which operations it takes.
+"""Builds the patch of one pod from the prepared fragments.
 
 The fast way is taken by every container that shares no variable, volume or path with what we add. For the
-others the rule decides: piece by piece by name, as the original; or one cloud as a whole, compared by
-content, and told.
+others the rule decides: piece by piece by name, as the upstream webhooks; or one cloud as a whole,
+compared by content, with a warning.
 """
 
 from __future__ import annotations
@@ -39,36 +39,36 @@ def build_patch(
     known = bundle.shapes.get(shape) if shape is not None else None
     if known is not None:
         return bundle, known
-    told = len(notes)
-    laid, operations = _operations(pod, facts, policy, bundle, view, notes)
+    noted = len(notes)
+    injected, operations = _operations(pod, facts, policy, bundle, view, notes)
     if len(operations) > caps.patch_bytes:
         want = f"at most {caps.patch_bytes} (podLimits.patchBytes)"
         raise RejectedAnnotation(0, "the patch", f"{len(operations)} bytes", want)
-    made = patch.Patch(operations)
+    built = patch.Patch(operations)
     if (
         shape is not None
-        and laid is bundle
-        and len(notes) == told
+        and injected is bundle
+        and len(notes) == noted
         and len(bundle.shapes) < _SHAPES
         and len(operations) <= _LARGEST_PATCH
     ):
-        bundle.shapes[shape] = made
+        bundle.shapes[shape] = built
         policy.memo.grow(3 * len(operations) + 16 * len(shape))
-    return laid, made
+    return injected, built
 
 
 _LONGEST_NAME: Final = 63
 """Characters of a container's name; the API server refuses longer ones, but only after admission."""
 _SHAPES: Final = 64
-"""Patches kept by shape; nearly all pods have one of a few."""
+"""Maximum number of cached patches, by pod shape; nearly all pods have one of a few."""
 _LARGEST_PATCH: Final = 16 * 1024
-"""Bytes of a patch that is kept."""
+"""Maximum size in bytes of a cached patch."""
 
 
 def _shape(
     pod: review.Pod, facts: Facts, policy: Policy, bundle: fragments.FragmentBundle, view: podview.PodView
 ) -> fragments.Shape | None:
-    """What the patch follows from; None where more must be looked at."""
+    """The cache key of the patch; None if it depends on more of the pod."""
     if not bundle.plain or policy.rules.write_namespace:
         return None
     if "gcp" in bundle.providers and not validators.subject_fits(facts.namespace, facts.service_account):
@@ -145,7 +145,7 @@ def _containers(
 
 
 def _namespace(pod: review.Pod, facts: Facts) -> bytes:
-    """The original writes the namespace of the request into a pod that names none."""
+    """AZWI writes the namespace of the request into a pod without one."""
     return (
         b""
         if pod.metadata.namespace
@@ -177,9 +177,9 @@ def _without_unserved(
 def _without_taken_volumes(
     bundle: fragments.FragmentBundle, pod: review.Pod, policy: Policy, notes: list[LevelNote]
 ) -> fragments.FragmentBundle:
-    """Leave out the clouds whose volume name stands for something else in this pod."""
+    """Leave out the clouds whose volume name belongs to another volume in this pod."""
     present = {str(volume.get("name")): volume for volume in podview.raw_list(pod.spec.volumes)}
-    kept: list[int] = []
+    remaining: list[int] = []
     for index, part in enumerate(bundle.parts):
         taken = [
             v.name
@@ -195,14 +195,14 @@ def _without_taken_volumes(
                 )
             )
         else:
-            kept.append(index)
-    return bundle if len(kept) == len(bundle.parts) else bundle.only(kept)
+            remaining.append(index)
+    return bundle if len(remaining) == len(bundle.parts) else bundle.only(remaining)
 
 
 def _check_helpers(
     bundle: fragments.FragmentBundle, view: podview.PodView, pod: review.Pod, notes: list[LevelNote]
 ) -> None:
-    """A container of the user's with one of our names is kept, and told."""
+    """A container of the user's with one of our names is preserved, with a warning."""
     if bundle.helpers.keys().isdisjoint(
         container.name for container in (*view.containers, *(view.init_containers or ()))
     ):
@@ -256,4 +256,4 @@ def _check_names(bundle: fragments.FragmentBundle, view: podview.PodView, notes:
 
 
 _UNMATCHED: Final = 10
-"""Names in lists that are reported when no container has them; nobody reads more."""
+"""Maximum number of reported names that no container has."""

@@ -30,7 +30,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     config_maps: Literal["by-identity", "by-content"]
     """Name and life of credentials ConfigMaps: shared and rewritten, or one immutable object per content."""
     helpers: Literal["original", "restricted"]
-    """Shape of init containers: as the original, or fit for the restricted profile and a Guaranteed pod."""
+    """Shape of init containers: as cwii, or fit for the restricted profile and a Guaranteed pod."""
     init_containers: bool = True
     """Init containers and native sidecars get the identity too."""
     verify: schema.VerifySettings
@@ -77,7 +77,7 @@ HELPERS: Final = frozenset({GCP_WRITER, *(verify_name(provider) for provider in 
 
 
 def cwii(settings: schema.Settings, *, windows: bool) -> Layout:
-    """The layout of the cwii vocabulary in the mode of the settings."""
+    """The layout of the cwii dialect in the mode of the settings."""
     better = settings.mode == "better"
     return Layout(
         mount_root=settings.mount_root.rstrip("/"),

@@ -1,8 +1,8 @@
 """What must be read to decide one pod: its owners, its ServiceAccount, its namespace, in this order.
 
-Whoever calls brings the reading: from caches without a pause, or from a directory. Where the reading cannot
-tell, ``LookupUnknown`` names the object; it is fetched, and the collection is simply done again. That is
-cheap, since it only looks things up, and it keeps this floor free of waiting.
+The caller passes the reader: informer caches, or a directory of manifests. For an object that the reader
+does not have, ``LookupUnknown`` is raised; the caller fetches it and collects again. That is cheap, since it
+is only lookups, and keeps this package free of I/O.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DEFAULT: Final = "default"
 
 
 def names(request: AdmissionRequest, pod: Pod, rules: CompatRules) -> tuple[str, str]:
-    """Namespace and ServiceAccount of the pod; an empty string where the original would fail on one."""
+    """Namespace and ServiceAccount of the pod; an empty string where the upstream webhook would fail."""
     account = pod.spec.service_account_name
     if rules.default_names:
         return request.namespace or pod.metadata.namespace or DEFAULT, account or DEFAULT
@@ -39,25 +39,25 @@ def names(request: AdmissionRequest, pod: Pod, rules: CompatRules) -> tuple[str,
 
 
 def collect(request: AdmissionRequest, pod: Pod, rules: CompatRules, read: ReadObject) -> Facts:
-    """The facts; raises LookupUnknown for the first object that the reading cannot tell about. With
+    """The facts; raises LookupUnknown for the first object that the reader does not have. With
     generateName the pod has no name yet."""
     namespace, account = names(request, pod, rules)
     meta = pod.metadata
-    kept = (
+    remaining = (
         annotation_keys.relevant_of_pod(meta.annotations, every=rules.own_prefixes)
         if meta.annotations
         else None
     )
-    own = SourceAnnotations(kept) if kept else NO_ANNOTATIONS
+    own = SourceAnnotations(remaining) if remaining else NO_ANNOTATIONS
     levels = [SourceObject("Pod", namespace, meta.name or meta.generate_name or "", "", own)]
-    said = [own]
+    annotations = [own]
     notes: tuple[str, ...] = ()
     if rules.walks and meta.owner_references:
         walk = owners.by_controller if rules.controller_owner else owners.by_kind
         walked = walk(namespace, meta.owner_references, read)
         for owner in walked.owners:
             levels.append(owner)
-            said.append(owner.annotations)
+            annotations.append(owner.annotations)
         notes = walked.notes
     service_account = read(gvk.SERVICE_ACCOUNT, namespace, account)
     if service_account is UNKNOWN:
@@ -66,18 +66,18 @@ def collect(request: AdmissionRequest, pod: Pod, rules: CompatRules, read: ReadO
     if service_account is not None:
         account_level = len(levels)
         levels.append(service_account)
-        said.append(service_account.annotations)
+        annotations.append(service_account.annotations)
     found = read(gvk.NAMESPACE, "", namespace) if rules.namespaces else None
     if found is UNKNOWN:
         raise LookupUnknown(gvk.NAMESPACE, "", namespace)
     last = found or SourceObject("Namespace", "", namespace)
     levels.append(last)
-    said.append(last.annotations)
+    annotations.append(last.annotations)
     return Facts(
         namespace,
         account,
         tuple(levels),
-        tuple(said),
+        tuple(annotations),
         account_level,
         notes,
     )

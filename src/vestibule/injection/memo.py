@@ -1,4 +1,4 @@
-"""Results that are kept in memory, bounded in bytes and not in number, since a tenant chooses their size."""
+"""A cache in memory, bounded in bytes and not in entries, since a tenant chooses their size."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ Value = TypeVar("Value")
 
 
 class ByteMemo(Generic[Value]):
-    """What was worked out, by what it follows from; the oldest goes first when there is no room."""
+    """Results by key; the oldest is evicted first."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
-        self._kept: dict[Hashable, tuple[Value, int]] = {}
+        self._entries: dict[Hashable, tuple[Value, int]] = {}
         self.bytes = 0
-        """Estimated size of all that is kept."""
+        """Estimated size of all entries, in bytes."""
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     def get(self, key: Hashable) -> Value | None:
-        """The result, if it is kept."""
-        found = self._kept.get(key)
+        """The result, if it is cached."""
+        found = self._entries.get(key)
         return None if found is None else found[0]
 
     def put(self, key: Hashable, value: Value, size: int) -> None:
-        """Keep a result that takes about this many bytes; one that is larger than the room is not kept."""
+        """Cache a result of about this many bytes; one larger than the limit is not cached."""
         if size <= self._budget:
-            self._kept[key] = (value, size)
+            self._entries[key] = (value, size)
             self.grow(size)
 
     def grow(self, size: int) -> None:
-        """Something that is kept became larger; it counts until everything that is kept now is gone."""
+        """A cached result became larger; the growth counts until every present entry is evicted."""
         self.bytes += size
-        while self.bytes > self._budget and self._kept:
-            _, freed = self._kept.pop(next(iter(self._kept)))
+        while self.bytes > self._budget and self._entries:
+            _, freed = self._entries.pop(next(iter(self._entries)))
             self.bytes -= freed
-        if not self._kept:
+        if not self._entries:
             self.bytes = 0

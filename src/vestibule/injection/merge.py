@@ -116,10 +116,10 @@ def _match(
     if plan.finished and not any(names.isdisjoint(found.env) for names in plan.finished):
         return
     for mount, json in part.mounts:
-        position, there = found.mounts.get(mount.volume, (-1, None))
-        if there is None:
+        position, current = found.mounts.get(mount.volume, (-1, None))
+        if current is None:
             mounts.append(json)
-        elif mount.when == "replace" and not _same_mount(there, mount):
+        elif mount.when == "replace" and not _same_mount(current, mount):
             replaced.append(patch.operation(f"{base}/volumeMounts/{position}", json, "replace"))
     taken = {variable.group for variable in plan.env if variable.name in found.env}
     for variable, json in part.env:
@@ -130,8 +130,12 @@ def _match(
             replaced.append(patch.operation(f"{base}/env/{found.positions[variable.name]}", json, "replace"))
 
 
-def _same_mount(there: podview.VolumeMount, mount: PlannedMount) -> bool:
-    return there.mount_path == mount.path and bool(there.read_only) == mount.read_only and not there.sub_path
+def _same_mount(current: podview.VolumeMount, mount: PlannedMount) -> bool:
+    return (
+        current.mount_path == mount.path
+        and bool(current.read_only) == mount.read_only
+        and not current.sub_path
+    )
 
 
 def _free(name: str, found: _ExistingParts, part: fragments.PlanFragments, notes: list[LevelNote]) -> bool:

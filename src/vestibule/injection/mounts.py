@@ -2,8 +2,8 @@
 
 The deepest mount over a path decides what is there, and a mount below that one hides part of it. Paths are
 compared as the container runtime resolves them: without ``.``, ``..`` and doubled slashes, ``/var/run`` as
-``/run``, and without regard to case, as on Windows. Where two of them cannot be told apart nobody knows what
-is there.
+``/run``, and without regard to case, as on Windows. Where two of them are ambiguous, the result is
+unknown.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Mounts:
 
     def audience(self, path: str) -> str | None:
         """The audience of the token at a path (of ``resolved``); None when none is there, and empty when one
-        may be there and it cannot be told which."""
+        may be there and it is unknown which."""
         if not self._volumes:
             return None
         found = self._at(path)
@@ -125,13 +125,13 @@ class Mounts:
         return "" if found.hidden else held.files[found.below] or ""
 
     def volume(self, path: str) -> str | None:
-        """The volume that the file at a path (of ``resolved``) is of; None when it cannot be told, or when
+        """The volume that the file at a path (of ``resolved``) is of; None when it is unknown, or when
         only a part of the volume is mounted."""
         found = self._at(path)
         return None if found is None or found.hidden or "/" in found.below else found.volume
 
     def _at(self, path: str) -> _MountedPath | None:
-        """What is at a path; None: nobody knows."""
+        """What is at a path; None: unknown."""
         if self._read():
             return None
         best = next((one for one in _upwards(path) if one in self._places), None)
@@ -146,7 +146,7 @@ class Mounts:
         return _MountedPath(place.volume, below, hidden=hidden)
 
     def _read(self) -> bool:
-        """Reads the mounts once; whether there are more than can be told apart."""
+        """Reads the mounts once; whether some are ambiguous."""
         if self._unclear is None:
             mounts, devices = (list(objects(one)) for one in self._listed)
             self._unclear = len(mounts) + len(devices) > _MOST_MOUNTS
@@ -180,8 +180,8 @@ def _upwards(path: str) -> Iterator[str]:
 
 
 def resolved(file: object) -> str | None:
-    """The path that a variable or credentials file names, as mounts are compared; None: nobody knows where it
-    leads."""
+    """The path that a variable or credentials file names, as mounts are compared; None: the target is
+    unknown."""
     if not isinstance(file, str) or len(file) > LONGEST_PATH:
         return None
     if not (file.startswith("/") or file[1:3] in (":\\", ":/")) or "/.." in file.replace("\\", "/"):

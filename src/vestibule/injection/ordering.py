@@ -25,21 +25,23 @@ def volumes(
     added: list[fragments.VolumeFragment] = []
     replaced: list[bytes] = []
     for name, piece in bundle.volumes.items():
-        position, there = named.get(name, (-1, None))
+        position, current = named.get(name, (-1, None))
         if not rules.by_content and piece.volume.when == "token":
             if bundle.token_paths[name] not in projected:
                 added.append(piece)
-        elif there is None:
+        elif current is None:
             added.append(piece)
         elif (
-            not rules.by_content and piece.volume.when == "replace" and not covers(there, piece.volume.body())
+            not rules.by_content
+            and piece.volume.when == "replace"
+            and not covers(current, piece.volume.body())
         ):
             replaced.append(patch.operation(f"/spec/volumes/{position}", piece.json, "replace"))
     return patch.sequence((*replaced, fragments.add_volumes(added, exists=exists)))
 
 
 class ContainerOperations(NamedTuple):
-    """Operations that put our containers among the pod's: those that move nobody, then the others, which
+    """Operations that insert our containers: those that move no other container, then the others, which
     must come after all operations on the pod's own containers."""
 
     appended: bytes = b""
@@ -49,21 +51,21 @@ class ContainerOperations(NamedTuple):
 def helpers(
     bundle: fragments.FragmentBundle, pod: review.Pod, view: podview.PodView, rules: CompatRules
 ) -> ContainerOperations:
-    """Seats for our containers."""
+    """The positions of our containers."""
     names = {
         "containers": {container.name for container in view.containers},
         "initContainers": {container.name for container in view.init_containers or ()},
     }
     if rules.by_content:  # names are unique over all containers of a pod
         names = dict.fromkeys(names, names["containers"] | names["initContainers"])
-    inits = _seated("initContainers", bundle, pod, names["initContainers"], rules)
-    others = _seated("containers", bundle, pod, names["containers"], rules)
+    inits = _ordered("initContainers", bundle, pod, names["initContainers"], rules)
+    others = _ordered("containers", bundle, pod, names["containers"], rules)
     return ContainerOperations(
         patch.sequence((inits.appended, others.appended)), patch.sequence((inits.inserted, others.inserted))
     )
 
 
-def _seated(
+def _ordered(
     field: Field, bundle: fragments.FragmentBundle, pod: review.Pod, present: set[str], rules: CompatRules
 ) -> ContainerOperations:
     raw = pod.spec.containers if field == "containers" else pod.spec.init_containers
@@ -78,8 +80,8 @@ def _seated(
         if name not in present:
             (last if helper.position == "last" else first).append(json)
         elif helper.position == "replace" and not rules.by_content:
-            position, there = _by_name(podview.raw_list(raw))[name]
-            if not covers(there, helper.body):
+            position, current = _by_name(podview.raw_list(raw))[name]
+            if not covers(current, helper.body):
                 replaced.append(patch.operation(f"{path}/{position}", json, "replace"))
     if exists:
         inserted = patch.sequence((*replaced, patch.insertions(path, first, exists=True)))
@@ -89,15 +91,15 @@ def _seated(
     return ContainerOperations(patch.additions(path, last, exists=False))
 
 
-def covers(found: object, wanted: object) -> bool:
+def covers(found: object, desired: object) -> bool:
     """Whether everything wanted is there; the API server's defaults may be there too."""
-    if isinstance(wanted, Mapping):
+    if isinstance(desired, Mapping):
         return isinstance(found, dict) and all(
-            key in found and covers(found[key], value) for key, value in wanted.items()
+            key in found and covers(found[key], value) for key, value in desired.items()
         )
-    if isinstance(wanted, list | tuple):
-        return isinstance(found, list) and len(found) == len(wanted) and all(map(covers, found, wanted))
-    return found == wanted
+    if isinstance(desired, list | tuple):
+        return isinstance(found, list) and len(found) == len(desired) and all(map(covers, found, desired))
+    return found == desired
 
 
 def _by_name(raw: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, Mapping[str, Any]]]:

@@ -1,8 +1,8 @@
 """The walk from a pod to the workload that owns it.
 
-Two ways, by rule. By kind: every owner reference in list order, by its kind alone, as the original does. By
+Two ways, by rule. By kind: every owner reference in list order, by its kind alone, as cwii does. By
 controller: the one controller reference, its group and uid compared, so that a forged or foreign reference
-reads nothing that it should not. Both raise Unread where the reading function cannot tell.
+reads nothing that it should not. Both raise LookupUnknown for an object that the reader does not have.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from vestibule.injection.facts import UNKNOWN, LookupUnknown, OwnerRef, ReadObje
 
 
 class OwnerChain(msgspec.Struct, frozen=True, gc=False):
-    """The owners that count, strongest first, and what was passed over."""
+    """The owners, in order of precedence, and what was skipped."""
 
     owners: tuple[SourceObject, ...]
     notes: tuple[str, ...] = ()
 
 
 _DIRECT: Final = {"StatefulSet": gvk.STATEFUL_SET, "DaemonSet": gvk.DAEMON_SET, "Job": gvk.JOB}
-_NOBODY: Final = OwnerChain(())
+_NO_OWNERS: Final = OwnerChain(())
 _WALKED: Final = 8
 """Owner references that are followed; objects have one or two, and each may be a read from the API server."""
 
 
 def by_kind(namespace: str, references: Sequence[OwnerRef], read: ReadObject) -> OwnerChain:
-    """The original's walk: the first reference whose object exists wins."""
+    """cwii's walk: the first reference whose object exists wins."""
     for reference in references[:_WALKED]:
         if reference.kind == "ReplicaSet":
             replica_set = read(gvk.REPLICA_SET, namespace, reference.name, reference.uid)
@@ -54,7 +54,7 @@ def by_kind(namespace: str, references: Sequence[OwnerRef], read: ReadObject) ->
                 raise LookupUnknown(kind, namespace, reference.name)
             if owner is not None:
                 return OwnerChain((owner,))
-    return _NOBODY
+    return _NO_OWNERS
 
 
 _PARENTS: Final = {
@@ -71,15 +71,15 @@ def by_controller(namespace: str, references: Sequence[OwnerRef], read: ReadObje
     """The controller and its own controller: Deployment before ReplicaSet, Job before CronJob."""
     reference = _controller(references)
     if reference is None:
-        return _NOBODY
+        return _NO_OWNERS
     kind = _CONTROLLERS.get(reference.kind)
     if kind is None or not (reference.api_version == kind.api_version or _in_group(reference, kind)):
-        return _NOBODY
+        return _NO_OWNERS
     owner = read(kind, namespace, reference.name, reference.uid)
     if owner is UNKNOWN:
         raise LookupUnknown(kind, namespace, reference.name)
     if owner is None:
-        return _NOBODY
+        return _NO_OWNERS
     if owner.uid != reference.uid and _differ(owner, reference):
         return OwnerChain((), (f"{owner} is not what the pod's controller reference names (uid differs)",))
     parent_kind = _PARENTS[kind]

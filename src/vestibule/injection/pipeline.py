@@ -1,7 +1,7 @@
 """The decision. Two calls, both pure: ``early`` before anything is read, ``decide`` with the facts.
 
-Between them somebody collects what ``lookups`` asks for. Refusals and skips are values; what is raised is a
-fault.
+Between them the caller collects the objects that ``lookups`` needs. Refusals and skips are values; an
+exception is a fault.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from vestibule.injection.policy import Policy
 from vestibule.injection.sandbox import stage as sandboxes
 
 FAILED = "mutation failed"
-"""The original's whole explanation, kept where the original is asked for."""
+"""cwii's own text, used in strict mode."""
 
 
 def early(request: AdmissionRequest, policy: Policy) -> verdicts.Verdict | None:
-    """What can be said without reading anything; None: read the facts, then ``decide``.
+    """The verdict that needs no lookups; None: read the facts, then ``decide``.
 
     Raises MalformedReview (422) for a review of a pod that holds none.
     """
@@ -53,13 +53,13 @@ def decide(request: AdmissionRequest, facts: Facts, policy: Policy, body: bytes)
         body,
         facts,
         policy.sandbox,
-        tell=policy.rules.tell,
+        report=policy.rules.warn,
         caps=policy.settings.pod_limits,
     )
 
 
 def failed(policy: Policy, error: Exception | None = None) -> verdicts.Verdict:
-    """An original's answer to a fault; raises the error where failing is left to the failure policy."""
+    """An upstream webhook's response to a fault; raises the error where the failure policy decides."""
     rules = policy.rules
     if rules.fault == "fault" and error is not None:
         raise error

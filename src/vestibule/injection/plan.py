@@ -13,11 +13,12 @@ Field = Literal["initContainers", "containers"]
 
 
 class PlannedEnv(NamedTuple):
-    """A variable and what a container says by setting it itself.
+    """A variable and what it means if a container sets it itself.
 
     ``source``    names the credentials: the container brings its own, the cloud is left to it as a whole.
-    ``identity``  says *who*: the container's own word is kept, used with our token, and told.
-    ``extra``     region, session name and the like: the container's own word is kept.
+    ``identity``  names the identity: the container's own value is preserved, used with our token, and
+    reported.
+    ``extra``     region, session name and the like: the container's own value is preserved.
     """
 
     name: str
@@ -30,10 +31,10 @@ class PlannedEnv(NamedTuple):
     in place of what it has."""
     group: str = ""
     twin: str = ""
-    """A variable that means the same to other SDKs: what a container says there is said here too."""
+    """A variable of the same meaning in other SDKs: a container's value of it is used for this one, too."""
 
     def body(self) -> dict[str, Any]:
-        """As it stands in a container."""
+        """As in the container's JSON."""
         if self.field:
             return {"name": self.name, "valueFrom": {"fieldRef": {"fieldPath": self.field}}}
         return {"name": self.name, "value": self.value} if self.value else {"name": self.name}
@@ -46,10 +47,10 @@ class PlannedMount(NamedTuple):
     path: str
     read_only: bool = True
     when: Literal["absent", "replace"] = "absent"
-    """Where an original is matched: a mount of the volume by the container is kept, or replaced."""
+    """In strict mode: whether the container's own mount of the volume is preserved or replaced."""
 
     def body(self) -> dict[str, Any]:
-        """As it stands in a container."""
+        """As in the container's JSON."""
         if not self.read_only and self.when == "replace":
             return {"name": self.volume, "mountPath": self.path}
         return {"name": self.volume, "mountPath": self.path, "readOnly": self.read_only}
@@ -64,10 +65,10 @@ class PlannedVolume(NamedTuple):
     """Where an original is matched: added if no volume has its name; put in place of one that has; or added
     if no volume projects a token to the same path."""
     first: bool = False
-    """Stands before the user's volumes."""
+    """Inserted before the user's volumes."""
 
     def body(self) -> dict[str, Any]:
-        """As it stands in a pod."""
+        """As in the pod's JSON."""
         return {"name": self.name, **self.source}
 
 
@@ -121,4 +122,4 @@ class CloudPlanForPod(NamedTuple):
     """What the pod may become: ``role_arn``, ``tenant_id``, ``client_id``, ``provider``, ``service_account``
     and ``audience`` with their values; what policies limit."""
     notes: tuple[str, ...] = ()
-    """What could not be planned as asked, told to the user."""
+    """What could not be planned as requested, for a warning."""

@@ -40,7 +40,7 @@ class PodContainer(msgspec.Struct, gc=False, rename="camel"):
 
 
 class PodVolume(msgspec.Struct, gc=False):
-    """A volume; its source is looked at only when the name is one of ours."""
+    """A volume; its source is decoded only if the name is one of ours."""
 
     name: str
 

@@ -1,7 +1,7 @@
-"""Settings compiled into what requests use: rules, vocabularies, exclusions, and a memory of decisions.
+"""Settings compiled into what requests use: rules, dialects, exclusions, and a cache of decisions.
 
-Compiled on change, never per request. What a set of annotations asks for is worked out once: resolution,
-checks, plans and their JSON are kept per distinct set of levels, so thousands of pods of one ServiceAccount
+Compiled on change, never per request. What a set of annotations requests is computed once: resolution,
+checks, plans and their JSON are cached per distinct set of levels, so thousands of pods of one ServiceAccount
 cost one resolution.
 """
 
@@ -35,11 +35,12 @@ from vestibule.injection.plan import CloudPlanForPod
 from vestibule.injection.sandbox.sandbox_policy import SandboxPolicy
 
 _MEMO_BYTES: Final = 24 * 1024 * 1024
-"""Room for prepared sets of annotations; some 2,000 of ordinary size."""
+"""Bytes for cached sets of annotations; some 2,000 of ordinary size."""
 _SET_BYTES: Final = 12 * 1024
 """What a prepared set takes besides its texts; 9 to 14 KB were measured."""
 _LARGEST_SET: Final = 8 * 1024
-"""Characters of annotations in one set that is kept; larger ones are rare, and worked out for each pod."""
+"""Maximum number of characters in a cached set of annotations; larger ones are rare, and computed for each
+pod."""
 
 
 _DIALECTS: Final[dict[str, Callable[[schema.Settings, mutation_rules.CompatRules], Dialect]]] = {
@@ -69,7 +70,7 @@ class PreparedIdentity(NamedTuple):
     idle: str
     """Why nothing is asked for: ``switched-off`` where an annotation says so, else ``nothing-asked``."""
     policies: tuple[SourceObject, ...] = ()
-    """Policies that said something, counted after the levels."""
+    """Policies with values, counted after the levels."""
     guard: policy_guard.PolicyGuard | None = None
     """Locks and limits that the finished pod must keep."""
     rejected: precedence.LevelNote | None = None
@@ -77,7 +78,7 @@ class PreparedIdentity(NamedTuple):
 
     @property
     def nothing(self) -> bool:
-        """Whether it is nothing at all, and nobody need be told."""
+        """Whether there is nothing to inject and nothing to report."""
         return not (
             self.bundle.parts
             or self.notes
@@ -101,7 +102,7 @@ class Policy:
         """``objects`` are the IdentityPolicies of the cluster; the settings' own are added."""
         self.settings = settings
         self.sandbox = sandbox if sandbox is not None and sandbox.active else None
-        """What is said about sandboxes; None when nothing is."""
+        """The sandbox policy; None if there is none."""
         loaded = identitypolicy.load(settings.policies, objects)
         self.broken = loaded.problems
         """What is wrong with policies that cannot be understood; they refuse identities in their scope."""
@@ -122,7 +123,7 @@ class Policy:
         self.memo: memo.ByteMemo[PreparedIdentity] = memo.ByteMemo(_MEMO_BYTES)
         """What sets of annotations ask for."""
         self.unasked = self._unasked()
-        """The verdict over every pod that nobody says anything about; None where it depends on the pod."""
+        """The verdict for every pod without annotations at any level; None where it depends on the pod."""
 
     def prepare(
         self, annotations: tuple[SourceAnnotations, ...], subject: DialectSubject
@@ -132,13 +133,13 @@ class Policy:
         found = self.memo.get(key)
         if found is None:
             found = self._prepare(annotations, subject)
-            size = sum([len(text) for said in annotations for text in said])
+            size = sum([len(text) for pairs in annotations for text in pairs])
             if size <= _LARGEST_SET:
                 self.memo.put(key, found, _SET_BYTES + 3 * size)
         return found
 
     def subject(self, pod: review.Pod, facts: Facts) -> DialectSubject:
-        """What a decision about this pod is remembered by, besides the annotations."""
+        """What a decision about this pod is cached by, in addition to the annotations."""
         spec = pod.spec
         windows = (spec.os is not None or spec.node_selector is not None) and podview.is_windows(
             spec, self.rules.windows
@@ -196,10 +197,10 @@ class Policy:
         switched_off = False
         locked = guard.locked if guard is not None else {}
         for name, dialect, levels_read in self._readers(found, policies):
-            asked = dialect.ask(levels_read, subject)
-            if asked.refusal:
-                return _refused(asked)
-            for plan in asked.plans:
+            result = dialect.resolve(levels_read, subject)
+            if result.refusal:
+                return _refused(result)
+            for plan in result.plans:
                 if plan.provider in locked and name not in _POLICY_READERS:
                     found.notes.append(
                         precedence.LevelNote(
@@ -215,19 +216,19 @@ class Policy:
                     found.notes.append(
                         precedence.LevelNote(
                             f"both {first} and {name} annotations ask for {plan.provider} identity: "
-                            f"{first} is served, it stands first in the settings' vocabularies"
+                            f"{first} is served, it is first in the settings' vocabularies"
                         )
                     )
-            missing += asked.missing
-            required |= asked.required
-            switched_off |= asked.switched_off
+            missing += result.missing
+            required |= result.required
+            switched_off |= result.switched_off
         chosen = _apart(
             [plan for cloud in annotation_keys.PROVIDERS for plan in plans.get(cloud, ("", []))[1]]
         )
         notes = (*found.notes, *(precedence.LevelNote(text) for plan in chosen for text in plan.notes))
         return PreparedIdentity(
             fragments.FragmentBundle([fragments.pieces(plan) for plan in chosen]),
-            notes if self.rules.tell else (),
+            notes if self.rules.warn else (),
             tuple(found.origins),
             tuple(each for each in missing if each.provider not in plans),
             frozenset(required),
@@ -249,9 +250,9 @@ class Policy:
             yield "policy", self._policy_reader, found.of_policies()
 
 
-def _refused(asked: DialectResult) -> PreparedIdentity:
+def _refused(result: DialectResult) -> PreparedIdentity:
     return PreparedIdentity(
-        fragments.FragmentBundle([]), (), (), (), frozenset(), asked.refusal, asked.code, ""
+        fragments.FragmentBundle([]), (), (), (), frozenset(), result.refusal, result.code, ""
     )
 
 
@@ -292,7 +293,7 @@ _RESERVED: Final = re.compile(b'"' + azwi_layout.RESERVED.encode() + b'([0-9a-f]
 
 def _drawn(pod: review.Pod) -> int:
     """From the characters that admission draws for the name of the pod's API token volume; when the pod comes
-    again they are the same. Few numbers, since decisions are remembered by them."""
+    again they are the same. Few values, since decisions are cached by them."""
     found = _API_VOLUME.search(bytes(pod.spec.volumes))
     return int.from_bytes(found[1]) % _DRAWS if found else 0
 
@@ -302,7 +303,7 @@ _DRAWS: Final = 31
 
 
 def _labels(pod: review.Pod) -> tuple[tuple[str, str], ...]:
-    """The labels that a vocabulary reads; the others are not even decoded."""
+    """The labels that a dialect reads; the others are not even decoded."""
     raw = bytes(pod.metadata.labels)
     if not any(prefix.encode() in raw for prefix in _LABEL_PREFIXES):
         return ()

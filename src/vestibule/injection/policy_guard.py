@@ -49,15 +49,15 @@ class PolicySet:
         return bool(self._policies or self._broken)
 
     def levels(self, namespace: str, account: str) -> tuple[list[SourceObject], list[SourceObject]]:
-        """What the policies say about an account, as objects with annotations: those that beat the pod's
-        levels, and those that stand behind them."""
+        """The policies' values for an account, as objects with annotations: those before the pod's levels,
+        and those after them."""
         locked: list[SourceObject] = []
         open_: list[SourceObject] = []
         for policy in self._policies:
             if policy.concerns(namespace, account):
-                said = dict(_annotations(policy, namespace, account))
-                if said:
-                    source = SourceObject(KIND, "", policy.name, "", SourceAnnotations(said))
+                values = dict(_annotations(policy, namespace, account))
+                if values:
+                    source = SourceObject(KIND, "", policy.name, "", SourceAnnotations(values))
                     (locked if policy.locked else open_).append(source)
         return locked, open_
 
@@ -168,8 +168,8 @@ class PolicyGuard:
             if lock is None or (use.hidden and lock.env_from == "Allow"):
                 continue
             if not _same(use, lock.values.get(use.what)):
-                wanted = lock.values.get(use.what)
-                rule = f"want {wanted!r}" if wanted is not None else "want none"
+                expected = lock.values.get(use.what)
+                rule = f"want {expected!r}" if expected is not None else "want none"
                 rule += _ENV_FROM if use.hidden else ""
                 return f"{KIND} {lock.policy} is locked: {_describe_use(use)} of {self._who}, {rule}"
         for limits in self._limited:
@@ -305,15 +305,15 @@ _SHOWN_GLOBS: Final = 10
 
 def _planned(document: mounts.Object, plans: Sequence[CloudPlanForPod]) -> identity_uses.InjectedParts:
     """What the plans brought into the finished pod, as far as it is there unchanged."""
-    wanted = {volume.name: volume.source for plan in plans for volume in plan.volumes}
+    planned = {volume.name: volume.source for plan in plans for volume in plan.volumes}
     present = {str(one.get("name")): one for one in mounts.objects(document["spec"].get("volumes"))}
-    shared = {name for name, source in wanted.items() if "emptyDir" in source}
+    shared = {name for name, source in planned.items() if "emptyDir" in source}
     if shared:
         for name in _written_by_others(document, plans, shared):
-            del wanted[name]
+            del planned[name]
     return identity_uses.InjectedParts(
         frozenset((one.name, one.value) for plan in plans for one in plan.env),
-        frozenset(name for name, source in wanted.items() if ordering.covers(present.get(name), source)),
+        frozenset(name for name, source in planned.items() if ordering.covers(present.get(name), source)),
         frozenset(
             name
             for plan in plans
@@ -371,16 +371,16 @@ def _allowed(use: IdentityUse, fits: Callable[[str], bool]) -> bool:
     return fits(_plain(use.provider, use.value))
 
 
-def _same(use: IdentityUse, wanted: str | None) -> bool:
+def _same(use: IdentityUse, planned: str | None) -> bool:
     if use.what == "authority_host":
         return use.value is not None and validators.authority_is_known(use.value, ())
-    if use.value is None or wanted is None:
+    if use.value is None or planned is None:
         return False
-    return _plain(use.provider, use.value) == _plain(use.provider, wanted)
+    return _plain(use.provider, use.value) == _plain(use.provider, planned)
 
 
 def _plain(provider: Provider, value: str) -> str:
-    """The value; of Google's providers without the scheme that may stand before them."""
+    """The value; of Google's providers without the optional scheme."""
     return value.removeprefix("https:") if provider == "gcp" else value
 
 

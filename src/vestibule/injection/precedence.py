@@ -1,8 +1,8 @@
-"""Reads keys over the levels of precedence, key by key: the first level that says something usable wins.
+"""Reads keys over the levels of precedence, key by key: the first level with a usable value wins.
 
-Remembers for every key where its value came from and what it shadowed, and notes every value that was
-passed over. Trimming, lower-casing and number parsing follow the original to the character; Python's own
-are more generous.
+Records for every key where its value came from and what it shadowed, and notes every value that was
+skipped. Trimming, lower-casing and number parsing are those of Go, to the character; Python's own are more
+lenient.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class ValueType(NamedTuple):
     fits: Callable[[str], bool]
     want: str
     passed_over: bool = False
-    """True: a value that does not fit is passed over. False: it is used all the same, since our idea of a
-    valid identity may be older than the cloud's."""
+    """True: an invalid value is skipped. False: it is used nevertheless, since our grammar may be older than
+    the cloud's."""
     safe: Callable[[str], bool] = str.isprintable
-    """Whether the value can stand in an environment variable, a file and an address without changing what
-    surrounds it. One that cannot is never used: the pod is refused."""
+    """Whether the value is safe in an environment variable, a file and an address. One that is not is never
+    used: the pod is refused."""
 
 
 TEXT: Final = ValueType(lambda value: True, "printable characters")
@@ -34,7 +34,7 @@ TEXT: Final = ValueType(lambda value: True, "printable characters")
 
 
 class LevelNote(NamedTuple):
-    """Something to tell the user, before the object at the level is named."""
+    """A text for the user, before the object at the level is named."""
 
     text: str
     level: int = -1
@@ -90,12 +90,12 @@ class PrecedenceLevels:
 
     def _drop_locked(self, count: int, locked: Callable[[str], str]) -> None:
         """Leave out what a locked policy does not let the pod's levels say."""
-        for index, said in self._levels:
+        for index, values in self._levels:
             if index >= count:
                 continue
-            hidden = [(key, policy) for key in said if (policy := locked(key))]
+            hidden = [(key, policy) for key in values if (policy := locked(key))]
             for position, (key, policy) in enumerate(hidden):
-                value = said.pop(key)
+                value = values.pop(key)
                 if position < self._caps.unknown_keys:
                     self._note(index, key, value, "", f"ignored: IdentityPolicy {policy} is locked")
 
@@ -107,7 +107,7 @@ class PrecedenceLevels:
         return alone
 
     def flag(self, key: str) -> bool | None:
-        """A boolean: ``true`` or ``false`` in any case; anything else is passed over."""
+        """A boolean: ``true`` or ``false`` in any case; anything else is skipped."""
         for index, value in self._values(key):
             folded = ascii_lower(trim(value))
             if folded in ("true", "false"):
@@ -140,8 +140,8 @@ class PrecedenceLevels:
         return next((index for index, value in self._values(key) if trim(value)), -1)
 
     def at(self, key: str, level: int, check: ValueType = TEXT) -> str | None:
-        """The value at one level as it stands there; None when the key is absent. Raises
-        RejectedAnnotation for one that must not reach a pod."""
+        """The value at one level, unchanged; None when the key is absent. Raises RejectedAnnotation for one
+        that must not reach a pod."""
         value = self.raw(key, level)
         if value:
             self._screen(level, key, value, check)
@@ -170,8 +170,8 @@ class PrecedenceLevels:
     def number(self, key: str, default: int, lowest: int, highest: int | None) -> int:
         """An integer, raised to the lowest allowed.
 
-        Unchecked (as the original): the first text decides, and what is no number means the default.
-        Checked: what is no number is passed over, and what is too high is cut.
+        Unchecked (as cwii): the first text decides, and what is no number means the default.
+        Checked: what is no number is skipped, and what is too high is cut.
         """
         for index, raw in self._values(key):
             value = trim(raw)
@@ -196,23 +196,23 @@ class PrecedenceLevels:
         self.origins.append(ValueOrigin(key, value, -1))
 
     def items(self) -> list[tuple[int, str, str]]:
-        """Level, key and value of everything that stands anywhere."""
+        """Level, key and value of every annotation of every level."""
         return [
             (index, key, value) for index, annotations in self._levels for key, value in annotations.items()
         ]
 
     def suffixes(self, key: str, name: ValueType) -> list[str]:
-        """What stands behind the key and a dot at any level, in order; nothing where an upstream webhook is
+        """The suffixes after the key and a dot at any level, in order; nothing where an upstream webhook is
         matched. Raises RejectedAnnotation for a name that is none, and for more names than are served."""
         if not self._checked:
             return []
         begin = f"{key}."
         found: dict[str, int] = {}
-        for level, whole, value in self.items():
-            if whole.startswith(begin):
-                suffix = whole.removeprefix(begin)
+        for level, full_key, value in self.items():
+            if full_key.startswith(begin):
+                suffix = full_key.removeprefix(begin)
                 if suffix not in found and not name.fits(suffix):
-                    raise RejectedAnnotation(level, whole, value, f"{name.want} behind {begin}")
+                    raise RejectedAnnotation(level, full_key, value, f"{name.want} behind {begin}")
                 found.setdefault(suffix, level)
         most = self._caps.container_keys
         if len(found) > most:
@@ -225,7 +225,7 @@ class PrecedenceLevels:
         return sorted(found)
 
     def names(self, key: str, text: str, separators: str = ",;") -> tuple[str, ...]:
-        """A list of container names (``*`` may stand in them); raises RejectedAnnotation when there are
+        """A list of container names (which may contain ``*``); raises RejectedAnnotation when there are
         too many."""
         for separator in separators[1:]:
             text = text.replace(separator, separators[0])
@@ -237,7 +237,7 @@ class PrecedenceLevels:
 
     @property
     def enough_unknown(self) -> bool:
-        """Whether no further unknown key is reported, so that nobody need search for one."""
+        """Whether no further unknown key is reported, so that no search is needed."""
         most = self._caps.unknown_keys
         return self._unknown > most or self._searches > 2 * most
 

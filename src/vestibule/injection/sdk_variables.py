@@ -29,7 +29,7 @@ LISTS: Final[dict[str, tuple[Provider, str, str]]] = {
     "CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT": ("gcp", "service_account", ","),
     "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT": ("gcp", "service_account", ","),
 }
-"""Variables that name several identities, and what stands between them."""
+"""Variables that name several identities, and their separators."""
 CONFIG_FILE: Final = "AWS_CONFIG_FILE"
 SHARED_FILE: Final = "AWS_SHARED_CREDENTIALS_FILE"
 PROFILES: Final = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
@@ -46,7 +46,7 @@ FILES: Final[dict[str, tuple[Provider, str]]] = {
     GCLOUD_FOLDER: ("gcp", "provider"),
     **dict.fromkeys(TERRAFORM, ("gcp", "provider")),
 }
-"""Variables that lead to an identity in a file or at an address, which nobody can read beforehand unless it
+"""Variables that lead to an identity in a file or at an address, which is unreadable at admission unless it
 is ours."""
 EMPTY_FILE: Final = "/dev/null"
 """A file that names no identity, as long as nothing is mounted there."""

@@ -1,5 +1,5 @@
-"""What identity values look like, and the words that say so. Grammars of the clouds, not of any
-vocabulary."""
+"""The syntax of identity values, and its description in messages. Grammars of the clouds, not of any
+dialect."""
 
 from __future__ import annotations
 

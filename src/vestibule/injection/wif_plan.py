@@ -1,5 +1,5 @@
-"""Google Cloud federation in the layout of its webhook: a token, a credentials file beside it, and in
-``gcloud`` mode the container that makes the file."""
+"""Google Cloud federation in the layout of its webhook: a token, a credentials file next to it, and in
+``gcloud`` mode the container that writes the file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CONFIG_DIRECTORY: Final = "/var/run/secrets/gcloud/config"
 _CREDENTIALS_DIRECTORY: Final = "/var/run/secrets/workload-identity"
 _FILE: Final = "federation.json"
 _PROJECT: Final = re.compile(r"@(.*).iam.gserviceaccount.com")
-"""Unanchored and with bare dots, as the original's."""
+"""Unanchored and with bare dots, as in GCP-WIF."""
 _PROJECT_BETTER: Final = re.compile(r"[^@]+@(.+)\.iam\.gserviceaccount\.com")
 
 
@@ -48,8 +48,8 @@ class WifClaim(msgspec.Struct, frozen=True, kw_only=True):
 def plan(
     claim: WifClaim, settings: WifSettings, prefix: str, *, better: bool, inputs: bool = True
 ) -> CloudPlanForPod:
-    """What the pod gets; ``inputs``: among it annotations with the values that its account asked with, as
-    the original writes them. The pod then asks with them itself when it comes again."""
+    """What the pod gets; ``inputs``: including annotations with the values of its account, as GCP-WIF
+    writes them. At the next admission the pod itself requests them."""
     direct = claim.mode == "direct"
     when: Literal["absent", "replace"] = "absent" if better else "replace"
     mode = settings.token_default_mode
@@ -100,7 +100,7 @@ def plan(
 
 
 def credentials(claim: WifClaim, settings: WifSettings) -> str:
-    """The credentials file, keys in the original's order."""
+    """The credentials file, keys in the order of GCP-WIF."""
     content: dict[str, Any] = {
         "type": "external_account",
         "audience": f"//iam.googleapis.com/{claim.provider}",

@@ -93,7 +93,7 @@ class LiveCluster:
                 return f"{kind} not watched for {lost:.0f} s: {reflector.error}"
         return ""
 
-    def numbers(self) -> dict[str, float]:
+    def cache_metrics(self) -> dict[str, float]:
         """What the metrics show of the caches."""
         shown: dict[str, float] = {}
         for kind, reflector in self.reflectors.items():

@@ -111,7 +111,7 @@ class DirectoryCluster:
             return False
         return True
 
-    def numbers(self) -> dict[str, float]:
+    def cache_metrics(self) -> dict[str, float]:
         """What the metrics show: how many objects of the reflected kinds there are."""
         return {
             f"cached_{kind.plural}": len(self.objects(kind)) for kind in (gvk.NAMESPACE, gvk.SERVICE_ACCOUNT)

@@ -210,7 +210,7 @@ class Reflector(ABC, Generic[T]):
         self._alive()
 
     async def _watch(self) -> None:
-        seconds = jitter.whole(*self._watch_seconds)
+        seconds = jitter.integer(*self._watch_seconds)
         call = api_requests.watch(self.kind, self._version, seconds, self._scope)
         async for line in self._client.lines(call, seconds):
             if not line:

@@ -1,4 +1,4 @@
-"""The rendered objects, adapted to the cluster they are for: what it does not serve is left out and told,
+"""The rendered objects, adapted to the cluster they are for: what it does not serve is left out and reported,
 what cannot work there is refused, and nothing that is not ours is overwritten.
 
 Pure: the cluster comes as an Observed. Nothing is added and nothing is changed silently; every difference to
@@ -37,7 +37,7 @@ class _OptionalKind(NamedTuple):
 
 _OPTIONAL: Final = {
     "ValidatingAdmissionPolicy": _OptionalKind(
-        "1.30", "who may patch pods can change the annotations we wrote on a running pod"
+        "1.30", "users who may patch pods can change the injected annotations of a running pod"
     ),
     "ValidatingAdmissionPolicyBinding": _OptionalKind("1.30", "the guard is not in force"),
     "PodDisruptionBudget": _OptionalKind("1.21", "a drain may take every replica at once"),
@@ -53,24 +53,24 @@ class AdaptedManifests(NamedTuple):
 
 def adapt(objects: Sequence[Object], settings: Settings, observed: ClusterFacts) -> AdaptedManifests:
     """The objects for this cluster; raises InvalidInput with everything that keeps them from it."""
-    wanted, definitions = _without_definitions(objects, observed)
-    served = [thing for thing in wanted if _api_kind(thing) in observed.served]
-    absent = [thing for thing in wanted if _api_kind(thing) not in observed.served]
+    desired, definitions = _without_definitions(objects, observed)
+    served = [obj for obj in desired if _api_kind(obj) in observed.served]
+    absent = [obj for obj in desired if _api_kind(obj) not in observed.served]
     problems = [*_cannot(absent, observed), *_foreign(served, observed)]
     if problems:
         raise errors.InvalidInput(*problems)
     served = _guarded_by_webhook(served, absent, settings)
-    kept, conditions = _without_conditions(served, settings, observed)
+    remaining, conditions = _without_conditions(served, settings, observed)
     return AdaptedManifests(
-        kept,
+        remaining,
         [
-            *(_left_out(thing, observed) for thing in absent),
+            *(_left_out(obj, observed) for obj in absent),
             *definitions,
             *conditions,
             *_service_ca(settings, observed),
             *_namespace(served, observed),
             *_neighbours(settings, observed),
-            *(f"not looked at: {what}" for what in observed.unseen),
+            *(f"not read: {what}" for what in observed.unseen),
         ],
     )
 
@@ -79,9 +79,13 @@ def _guarded_by_webhook(
     served: Sequence[Object], absent: Sequence[Object], settings: Settings
 ) -> list[Object]:
     """Where the cluster has no policies, the webhook itself refuses changes to confidential pods."""
-    wanted = sandbox_webhooks.guard_name(settings)
+    policy_name = sandbox_webhooks.guard_name(settings)
     guard = next(
-        (one for one in absent if one["metadata"]["name"] == wanted and "matchConstraints" in one["spec"]),
+        (
+            one
+            for one in absent
+            if one["metadata"]["name"] == policy_name and "matchConstraints" in one["spec"]
+        ),
         None,
     )
     if guard is None:
@@ -91,81 +95,83 @@ def _guarded_by_webhook(
     ]
     entry = webhook_configurations.validated(settings, "frozen.sandbox.vestibule.dev", rules, "Fail")
     entry["matchConditions"] = guard["spec"]["matchConditions"]
-    kept = copy.deepcopy([*served])
-    for thing in kept:
-        if thing["kind"] == "ValidatingWebhookConfiguration":
-            thing["webhooks"].append(entry)
-    return kept
+    remaining = copy.deepcopy([*served])
+    for obj in remaining:
+        if obj["kind"] == "ValidatingWebhookConfiguration":
+            obj["webhooks"].append(entry)
+    return remaining
 
 
-def _api_kind(thing: Object) -> tuple[str, str]:
-    return thing["apiVersion"], thing["kind"]
+def _api_kind(obj: Object) -> tuple[str, str]:
+    return obj["apiVersion"], obj["kind"]
 
 
 def _cannot(absent: Sequence[Object], observed: ClusterFacts) -> Iterator[errors.InputProblem]:
     """What is not served and cannot be left out."""
-    if any(thing["apiVersion"].startswith(_CERT_MANAGER) for thing in absent):
+    if any(obj["apiVersion"].startswith(_CERT_MANAGER) for obj in absent):
         yield errors.InputProblem(
             "settings",
             "install.certificate",
             "is 'cert-manager', and the cluster does not serve cert-manager.io/v1: install cert-manager "
             "first, or want 'self', which needs nothing",
         )
-    for thing in absent:
-        if thing["kind"] in _OPTIONAL or thing["apiVersion"].startswith(_CERT_MANAGER):
+    for obj in absent:
+        if obj["kind"] in _OPTIONAL or obj["apiVersion"].startswith(_CERT_MANAGER):
             continue
         yield errors.InputProblem(
-            name(thing),
+            name(obj),
             "apiVersion",
-            f"is {thing['apiVersion']}, and the cluster (Kubernetes {observed.version}) does not serve that "
-            f"{thing['kind']}; want one that does",
+            f"is {obj['apiVersion']}, and the cluster (Kubernetes {observed.version}) does not serve that "
+            f"{obj['kind']}; want one that does",
         )
 
 
 def _without_definitions(objects: Sequence[Object], observed: ClusterFacts) -> tuple[list[Object], list[str]]:
-    """Definitions that somebody else brought stay theirs: the operator of the sandboxes brings KataConfig."""
+    """CRDs of other owners are not changed: the operator of the sandboxes brings KataConfig."""
     theirs = {
-        thing["metadata"]["name"]
-        for thing in observed.found
-        if thing["kind"] == _DEFINITION and labels(thing).get(annotation_keys.MANAGED_BY) != install.OWNER
+        obj["metadata"]["name"]
+        for obj in observed.found
+        if obj["kind"] == _DEFINITION and labels(obj).get(annotation_keys.MANAGED_BY) != install.OWNER
     }
-    kept, warnings = [], []
-    for thing in objects:
-        if thing["kind"] == _DEFINITION and thing["metadata"]["name"] in theirs:
+    remaining, warnings = [], []
+    for obj in objects:
+        if obj["kind"] == _DEFINITION and obj["metadata"]["name"] in theirs:
             warnings.append(
-                f"{name(thing)}: left out, it exists and is not ours: fields that its schema does not know, "
+                f"{name(obj)}: left out, it exists and is not ours: fields that its schema does not know, "
                 "such as spec.webhook, are dropped by the API server"
             )
         else:
-            kept.append(thing)
-    return kept, warnings
+            remaining.append(obj)
+    return remaining, warnings
 
 
 def _foreign(objects: Sequence[Object], observed: ClusterFacts) -> Iterator[errors.InputProblem]:
-    """Cluster-wide objects of the same name that somebody else made; a namespace may be shared."""
-    wanted = {(thing["kind"], thing["metadata"]["name"]) for thing in objects}
-    for thing in observed.found:
-        if thing["kind"] == "Namespace" or (thing["kind"], thing["metadata"]["name"]) not in wanted:
+    """Cluster-wide objects of the same name with another owner; a namespace may be shared."""
+    names = {(obj["kind"], obj["metadata"]["name"]) for obj in objects}
+    for obj in observed.found:
+        if obj["kind"] == "Namespace" or (obj["kind"], obj["metadata"]["name"]) not in names:
             continue
-        if labels(thing).get(annotation_keys.MANAGED_BY) != install.OWNER:
+        if labels(obj).get(annotation_keys.MANAGED_BY) != install.OWNER:
             yield errors.InputProblem(
-                name(thing),
+                name(obj),
                 f"metadata.labels[{annotation_keys.MANAGED_BY}]",
-                f"{_label(thing, annotation_keys.MANAGED_BY)}, want {install.OWNER!r}: it exists and is not "
+                f"{_label(obj, annotation_keys.MANAGED_BY)}, want {install.OWNER!r}: it exists and is not "
                 "ours, and we overwrite nothing that is not ours; remove it, or choose another install.name",
             )
 
 
-_ISSUER: Final = "who holds the token of the issuer of certificates can change our webhook configurations"
+_ISSUER: Final = (
+    "with the token of the certificate issuer, every field of the webhook configurations can be changed"
+)
 
 
-def _left_out(thing: Object, observed: ClusterFacts) -> str:
-    optional = _OPTIONAL[thing["kind"]]
-    if thing["metadata"]["name"].endswith("-certificates"):
+def _left_out(obj: Object, observed: ClusterFacts) -> str:
+    optional = _OPTIONAL[obj["kind"]]
+    if obj["metadata"]["name"].endswith("-certificates"):
         optional = optional._replace(loss=_ISSUER)
     return (
-        f"{name(thing)}: left out, Kubernetes {observed.version} does not serve {thing['apiVersion']} "
-        f"{thing['kind']}, want {optional.since} or newer: {optional.loss}"
+        f"{name(obj)}: left out, Kubernetes {observed.version} does not serve {obj['apiVersion']} "
+        f"{obj['kind']}, want {optional.since} or newer: {optional.loss}"
     )
 
 
@@ -175,27 +181,27 @@ def _without_conditions(
     """Match conditions are dropped by API servers that do not know them; better we do it and say so."""
     if observed.version >= _MATCH_CONDITIONS:
         return list(objects), []
-    kept: list[Object] = []
+    remaining: list[Object] = []
     warnings: list[str] = []
-    for thing in objects:
-        if thing["metadata"]["name"] == sandbox_webhooks.name(settings):
+    for obj in objects:
+        if obj["metadata"]["name"] == sandbox_webhooks.name(settings):
             warnings.append(
-                f"{name(thing)}: left out, Kubernetes {observed.version} does not know matchConditions, want "
+                f"{name(obj)}: left out, Kubernetes {observed.version} does not know matchConditions, want "
                 f"{_MATCH_CONDITIONS} or newer: without them it would send every pod; sandboxes are given to "
                 f"the pods that MutatingWebhookConfiguration {settings.install.name} sends"
             )
             continue
-        changed = copy.deepcopy(thing)
+        changed = copy.deepcopy(obj)
         for webhook in changed.get("webhooks") or ():
             conditions = [str(condition["name"]) for condition in webhook.pop("matchConditions", ())]
             if conditions:
                 warnings.append(_conditions_lost(changed, webhook, conditions, settings, observed))
-        kept.append(changed)
-    return kept, warnings
+        remaining.append(changed)
+    return remaining, warnings
 
 
 def _conditions_lost(
-    thing: Object, webhook: Object, conditions: Sequence[str], settings: Settings, observed: ClusterFacts
+    obj: Object, webhook: Object, conditions: Sequence[str], settings: Settings, observed: ClusterFacts
 ) -> str:
     outcome = (
         "which in strict mode mutates what it is sent, mirror pods included"
@@ -203,7 +209,7 @@ def _conditions_lost(
         else "which leaves them alone"
     )
     return (
-        f"{name(thing)}: webhooks[{webhook['name']}].matchConditions ({', '.join(conditions)}) left out, "
+        f"{name(obj)}: webhooks[{webhook['name']}].matchConditions ({', '.join(conditions)}) left out, "
         f"Kubernetes {observed.version} does not know them, want {_MATCH_CONDITIONS} or newer: such pods are "
         f"sent to the webhook, {outcome}"
     )
@@ -230,16 +236,16 @@ def _namespace(objects: Sequence[Object], observed: ClusterFacts) -> Iterator[st
                 f"{_label(found, annotation_keys.MANAGED_BY)}): applying adds our labels to it, and deleting "
                 "what is printed here deletes it with everything in it"
             )
-        level, wanted = labels(found).get(_ENFORCE), labels(ours)[_ENFORCE]
-        if level not in (None, wanted):
+        level, desired = labels(found).get(_ENFORCE), labels(ours)[_ENFORCE]
+        if level not in (None, desired):
             yield (
-                f"{name(found)}: {_ENFORCE} is {level!r}, and applying makes it {wanted!r}: pods there that "
+                f"{name(found)}: {_ENFORCE} is {level!r}, and applying makes it {desired!r}: pods there that "
                 "need more are not admitted any more"
             )
 
 
 def _neighbours(settings: Settings, observed: ClusterFacts) -> Iterator[str]:
-    for neighbour in foreign_webhooks.known(observed.registrations, settings.install.name):
+    for neighbour in foreign_webhooks.known(observed.webhook_configurations, settings.install.name):
         yield (
             f"MutatingWebhookConfiguration {neighbour.configuration}: {neighbour.webhook} is "
             f"{neighbour.product}, and it mutates pods too: a pod that both know gets both identities, or "
@@ -247,6 +253,6 @@ def _neighbours(settings: Settings, observed: ClusterFacts) -> Iterator[str]:
         )
 
 
-def _label(thing: Object, label: str) -> str:
-    value = labels(thing).get(label)
+def _label(obj: Object, label: str) -> str:
+    value = labels(obj).get(label)
     return "is not set" if value is None else f"is {value!r}"

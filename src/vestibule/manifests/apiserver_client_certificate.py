@@ -2,7 +2,7 @@
 
 kube-apiserver shows a certificate to a webhook only when it is started with an AdmissionConfiguration that
 names a kubeconfig; the user in it is found by the host of the webhook. Nothing of this can be set through the
-API, so the files are printed for whoever runs the control plane.
+API, so the files are printed for the administrator of the control plane.
 """
 
 from __future__ import annotations

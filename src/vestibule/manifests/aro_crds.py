@@ -1,4 +1,4 @@
-"""The definitions of the ARO kinds, by the contract v1beta2 of Cluster API."""
+"""The CRDs of the ARO kinds, by the contract v1beta2 of Cluster API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLUSTER: Final = {
 }
 _NOT_PERMITTED: Final = (
     "may not be embedded: want a kind of Azure Service Operator that clusters are made of ("
-    + ", ".join(one.said for one in aso.SHIPPED)
+    + ", ".join(one.name for one in aso.SHIPPED)
     + ") or one that the administrator added"
 )
 _READY: Final = {"name": "Ready", "type": "boolean", "jsonPath": ".status.ready"}
@@ -36,7 +36,7 @@ _PROVISIONED: Final = {
 
 def definitions(permitted: aso.PermittedKinds = aso.STANDARD) -> list[Object]:
     """All three; ``permitted`` are the kinds that may be embedded."""
-    made = [
+    rendered = [
         _definition(
             names.ARO_CLUSTER,
             "The infrastructure of an ARO HCP cluster.",
@@ -73,16 +73,16 @@ def definitions(permitted: aso.PermittedKinds = aso.STANDARD) -> list[Object]:
             ],
         ),
     ]
-    for one in made:
+    for one in rendered:
         spec = one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
         spec["properties"]["resources"] |= _resources(permitted)
-    return made
+    return rendered
 
 
 def _resources(permitted: aso.PermittedKinds) -> Object:
     """Whole objects of others: nothing of them is pruned. Of what kind they are is asked by the API server
-    itself, whoever else looks at them; the fields that it reads are bounded, so that the rule is cheap."""
-    listed = ", ".join(f"'{one.said}'" for one in permitted.kinds)
+    itself, also without the webhook; the fields that it reads are bounded, so that the rule is cheap."""
+    listed = ", ".join(f"'{one.name}'" for one in permitted.kinds)
     return {
         "maxItems": embedded.MOST,
         "items": {
@@ -115,13 +115,13 @@ def _definition(
     if "ready" in status.get("required", ()):
         status["properties"]["ready"]["default"] = False
     _wide(status)
-    made = crds.definition(kind, about, spec, columns, [short], status)
-    made["metadata"]["labels"] = dict(_LABELS)
-    made["spec"]["names"]["categories"] = ["cluster-api"]
-    whole = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    crd = crds.definition(kind, about, spec, columns, [short], status)
+    crd["metadata"]["labels"] = dict(_LABELS)
+    crd["spec"]["names"]["categories"] = ["cluster-api"]
+    root = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     if not spec.get("required"):
-        whole.pop("required", None)
-    return made
+        root.pop("required", None)
+    return crd
 
 
 def _wide(part: Object) -> None:

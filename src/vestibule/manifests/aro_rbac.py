@@ -22,9 +22,9 @@ PORT: Final = 9443
 _EMBEDDED: Final = ("create", "delete", "list", "patch", "watch")
 
 
-def rules(door: str, added: Sequence[str] = ()) -> list[Object]:
-    """The verbs that the ARO controllers and their webhook use; ``door`` is the name of the registration,
-    ``added`` are kinds of the settings, ``GROUP/KIND/PLURAL``."""
+def rules(webhook: str, added: Sequence[str] = ()) -> list[Object]:
+    """The verbs that the ARO controllers and their webhook use; ``webhook`` is the name of the webhook
+    configuration, ``added`` are kinds of the settings, ``GROUP/KIND/PLURAL``."""
     shipped: dict[str, list[str]] = {}
     for one in aso.SHIPPED:
         shipped.setdefault(one.group, []).append(one.plural)
@@ -45,7 +45,7 @@ def rules(door: str, added: Sequence[str] = ()) -> list[Object]:
         # whether the author of an object may create what it embeds
         _rule(author_access.REVIEW, ["create"]),
         {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]},
-        {**_rule(kinds.VALIDATING, ["create", "get", "patch"]), "resourceNames": [door]},
+        {**_rule(kinds.VALIDATING, ["create", "get", "patch"]), "resourceNames": [webhook]},
         *(
             {"apiGroups": [group], "resources": [plural], "verbs": list(_EMBEDDED)}
             for group, _, plural in (value.split("/") for value in added)
@@ -54,7 +54,8 @@ def rules(door: str, added: Sequence[str] = ()) -> list[Object]:
 
 
 def objects(name: str, operator: str, subject: Object, added: Sequence[str] = ()) -> list[Object]:
-    """The role, its binding, and the Service of the door; ``operator`` is the label of the pods."""
+    """The role, its binding, and the Service of the validating webhook; ``operator`` is the label of the
+    pods."""
     role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
     port = {"name": "aro", "port": 443, "targetPort": "aro", "protocol": "TCP"}
     return [

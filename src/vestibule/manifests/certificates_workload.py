@@ -1,6 +1,6 @@
 """Who issues the webhook's certificate where no operator does: a Deployment and an account of its own.
 
-The replicas that answer reviews hold no right on Secrets or webhook configurations. This account may write
+The webhook's replicas have no permission on Secrets or webhook configurations. This account may write
 two Secrets and our webhook configurations, all by name, and a ValidatingAdmissionPolicy limits what it may do
 to the latter: change the ``caBundle``, and create one that is missing exactly as it was rendered. What it
 creates is owned by the webhook's ClusterRole, so that it goes with the installation.
@@ -17,7 +17,7 @@ from vestibule.api.settings.schema import Settings
 from vestibule.manifests import sandbox_webhooks, webhook_configurations, workload
 
 Object = dict[str, Any]
-REGISTRATIONS_FILE: Final = "registrations.json"
+CONFIGURATIONS_FILE: Final = "registrations.json"
 _DIRECTORY: Final = "/etc/certificates"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _GROUP: Final = "admissionregistration.k8s.io"
@@ -58,28 +58,28 @@ def user(settings: Settings) -> str:
     return f"system:serviceaccount:{settings.install.namespace}:{name(settings)}"
 
 
-def objects(settings: Settings, registrations: Sequence[Object]) -> list[Object]:
-    """All of it; ``registrations`` are the webhook configurations as they are rendered."""
+def objects(settings: Settings, configurations: Sequence[Object]) -> list[Object]:
+    """All of it; ``configurations`` are the webhook configurations as they are rendered."""
     own, namespace, base = name(settings), settings.install.namespace, settings.install.name
     subject = {"kind": "ServiceAccount", "name": own, "namespace": namespace}
     return [
         _object("v1", "ServiceAccount", own, namespace, automountServiceAccountToken=False),
         *_bound("ClusterRole", own, "", cluster_rules(settings), subject),
         *_bound("Role", own, namespace, near_rules(settings), subject),
-        # both exist from the beginning, so that whoever removes the installation removes them
+        # both exist from the start, so that they are removed with the installation
         _object("v1", "Secret", signing_secret(base), namespace),
         _object("v1", "Secret", f"{base}-tls", namespace),
         _object("coordination.k8s.io/v1", "Lease", base, namespace),
-        _object("v1", "ConfigMap", own, namespace, data={REGISTRATIONS_FILE: listed(registrations)}),
-        *(policy(settings, registrations) if settings.install.guard else []),
+        _object("v1", "ConfigMap", own, namespace, data={CONFIGURATIONS_FILE: listed(configurations)}),
+        *(policy(settings, configurations) if settings.install.guard else []),
         _network_policy(settings),
         _deployment(settings),
     ]
 
 
-def listed(registrations: Sequence[Object]) -> str:
-    """The registrations as a file."""
-    return msgspec.json.encode(registrations, order="sorted").decode() + "\n"
+def listed(configurations: Sequence[Object]) -> str:
+    """The webhook configurations as a file."""
+    return msgspec.json.encode(configurations, order="sorted").decode() + "\n"
 
 
 def near_rules(settings: Settings) -> list[Object]:
@@ -105,22 +105,27 @@ def cluster_rules(settings: Settings) -> list[Object]:
     """What it may do in the whole cluster; creating by name is for server-side apply alone."""
     base = settings.install.name
     verbs = ["create", "get", "patch"]
-    beside = [sandbox_webhooks.name(settings)] if settings.sandbox.enabled else []
-    made = [
-        {"apiGroups": [_GROUP], "resources": [_MUTATING], "resourceNames": [base, *beside], "verbs": verbs}
+    sandbox_names = [sandbox_webhooks.name(settings)] if settings.sandbox.enabled else []
+    rules = [
+        {
+            "apiGroups": [_GROUP],
+            "resources": [_MUTATING],
+            "resourceNames": [base, *sandbox_names],
+            "verbs": verbs,
+        }
     ]
     if webhook_configurations.validates(settings):
-        made.append(
+        rules.append(
             {"apiGroups": [_GROUP], "resources": [_VALIDATING], "resourceNames": [base], "verbs": verbs}
         )
     owner = {"apiGroups": [_RBAC], "resources": ["clusterroles"], "resourceNames": [base], "verbs": ["get"]}
-    return [*made, owner]
+    return [*rules, owner]
 
 
 # ── the policy ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def policy(settings: Settings, registrations: Sequence[Object]) -> list[Object]:
+def policy(settings: Settings, configurations: Sequence[Object]) -> list[Object]:
     """What the issuer's account may write of a webhook configuration."""
     own = name(settings)
     same = " && ".join(f"h.?{field} == o.?{field}" for field in FIELDS)
@@ -168,7 +173,7 @@ def policy(settings: Settings, registrations: Sequence[Object]) -> list[Object]:
                         "reason": "Forbidden",
                     },
                     {
-                        "expression": created(settings, registrations),
+                        "expression": created(settings, configurations),
                         "message": "who issues certificates creates a webhook configuration as it was "
                         "rendered and no other",
                         "reason": "Forbidden",
@@ -185,9 +190,9 @@ def policy(settings: Settings, registrations: Sequence[Object]) -> list[Object]:
     ]
 
 
-def created(settings: Settings, registrations: Sequence[Object]) -> str:
+def created(settings: Settings, configurations: Sequence[Object]) -> str:
     """CEL that holds for a new webhook configuration that is equal to a rendered one."""
-    either = " || ".join(equal(one) for one in registrations) or "false"
+    either = " || ".join(equal(one) for one in configurations) or "false"
     owner = (
         "object.metadata.?ownerReferences.orValue([]).all(r, "
         f"r.kind == 'ClusterRole' && r.name == '{settings.install.name}')"
@@ -195,23 +200,23 @@ def created(settings: Settings, registrations: Sequence[Object]) -> str:
     return f"request.operation != 'CREATE' || !has(object.metadata.finalizers) && {owner} && ({either})"
 
 
-def equal(registration: Object) -> str:
+def equal(configuration: Object) -> str:
     """CEL that holds for an object with these webhooks, whatever their caBundle."""
-    hooks = registration["webhooks"]
-    told = [
-        f"request.resource.resource == '{PLURALS[registration['kind']]}'",
-        f"object.metadata.name == '{registration['metadata']['name']}'",
+    hooks = configuration["webhooks"]
+    conditions = [
+        f"request.resource.resource == '{PLURALS[configuration['kind']]}'",
+        f"object.metadata.name == '{configuration['metadata']['name']}'",
         f"has(object.webhooks) && size(object.webhooks) == {len(hooks)}",
     ]
     for index, hook in enumerate(hooks):
         here = f"object.webhooks[{index}]"
-        defaults = {**_DEFAULTS, **({"reinvocationPolicy": "Never"} if _mutating(registration) else {})}
+        defaults = {**_DEFAULTS, **({"reinvocationPolicy": "Never"} if _mutating(configuration) else {})}
         for field in FIELDS:
             value = hook.get(field, defaults.get(field))
-            told.append(f"{here}.?{field} == {_optional(value)}")
-        told.append(f"!has({here}.clientConfig.url)")
-        told.append(f"{here}.clientConfig.?service == {_optional(hook['clientConfig']['service'])}")
-    return f"({' && '.join(told)})"
+            conditions.append(f"{here}.?{field} == {_optional(value)}")
+        conditions.append(f"!has({here}.clientConfig.url)")
+        conditions.append(f"{here}.clientConfig.?service == {_optional(hook['clientConfig']['service'])}")
+    return f"({' && '.join(conditions)})"
 
 
 def _optional(value: Any) -> str:
@@ -219,13 +224,13 @@ def _optional(value: Any) -> str:
     return "optional.none()" if value is None else f"optional.of({literal(value)})"
 
 
-def _mutating(registration: Object) -> bool:
-    return bool(registration["kind"] == "MutatingWebhookConfiguration")
+def _mutating(configuration: Object) -> bool:
+    return bool(configuration["kind"] == "MutatingWebhookConfiguration")
 
 
 def literal(value: Any) -> str:
     """A value as CEL writes it: JSON, escaped as Helm's ``toJson`` does, but that the values of a map must be
-    of one type, or be said to be of any."""
+    of one type, or be declared as dyn."""
     if isinstance(value, dict):
         return f"{{{','.join(f'{literal(key)}:dyn({literal(one)})' for key, one in sorted(value.items()))}}}"
     if isinstance(value, list | tuple):
@@ -254,7 +259,7 @@ def _deployment(settings: Settings) -> Object:
         "args": [
             "certificates",
             f"--settings={workload.SETTINGS_DIRECTORY}/{workload.SETTINGS_FILE}",
-            f"--registrations={_DIRECTORY}/{REGISTRATIONS_FILE}",
+            f"--registrations={_DIRECTORY}/{CONFIGURATIONS_FILE}",
             f"--metrics-addr=0.0.0.0:{_PORT}",
         ],
         "env": [{"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],

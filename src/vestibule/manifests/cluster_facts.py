@@ -42,7 +42,7 @@ class ClusterFacts(NamedTuple):
     """Of the apiVersions that an installation uses, the kinds."""
     found: tuple[Object, ...] = ()
     """Those of the cluster-wide objects to be installed that exist already."""
-    registrations: tuple[Object, ...] = ()
+    webhook_configurations: tuple[Object, ...] = ()
     """Every MutatingWebhookConfiguration."""
     unseen: tuple[str, ...] = ()
     """What we were not allowed to look at, in the server's words."""
@@ -50,8 +50,8 @@ class ClusterFacts(NamedTuple):
 
 def version(document: Mapping[str, Any]) -> ApiServerVersion | None:
     """From the answer to ``/version``; None when there is none in it. Some clusters say ``28+``."""
-    numbers = [re.match(r"\d+", str(document.get(field, ""))) for field in ("major", "minor")]
-    major, minor = (int(found[0]) if found else None for found in numbers)
+    parts = [re.match(r"\d+", str(document.get(field, ""))) for field in ("major", "minor")]
+    major, minor = (int(found[0]) if found else None for found in parts)
     return None if major is None or minor is None else ApiServerVersion(major, minor)
 
 
@@ -73,19 +73,19 @@ def resources(api_version: str, document: Mapping[str, Any]) -> dict[ApiKind, Se
     }
 
 
-def name(thing: Mapping[str, Any]) -> str:
+def name(obj: Mapping[str, Any]) -> str:
     """An object as people say it: kind, namespace, name."""
-    meta = thing["metadata"]
+    meta = obj["metadata"]
     where = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
-    return f"{thing['kind']} {where}"
+    return f"{obj['kind']} {where}"
 
 
-def labels(thing: Mapping[str, Any]) -> Mapping[str, str]:
+def labels(obj: Mapping[str, Any]) -> Mapping[str, str]:
     """The labels of an object."""
-    found: Mapping[str, str] = (thing.get("metadata") or {}).get("labels") or {}
+    found: Mapping[str, str] = (obj.get("metadata") or {}).get("labels") or {}
     return found
 
 
 def api_versions(objects: Iterable[Object]) -> list[str]:
     """Every apiVersion of these objects, once."""
-    return sorted({str(thing["apiVersion"]) for thing in objects})
+    return sorted({str(obj["apiVersion"]) for obj in objects})

@@ -1,4 +1,4 @@
-"""The custom resource definitions of ours."""
+"""The CRDs of vestibule."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _READY: Final = {
 
 
 def identity_policy() -> Object:
-    """The definition of IdentityPolicy; its name is the object's, so the spec has none.
+    """The CRD of IdentityPolicy; its name is the object's, so the spec has none.
 
     A misspelt field must not vanish before anybody sees it, and a limit with it: unknown fields are stored,
-    and refused by the validating webhook, or at the latest by whoever reads the policy.
+    and refused by the validating webhook, or at the latest by the webhook that reads the policy.
     """
     spec = schema.open_objects(schema.structural(identitypolicy.IdentityPolicy))
     fields = spec["properties"]
@@ -81,10 +81,10 @@ _LONGEST_VALUE: Final = 2048
 
 
 def webhook() -> Object:
-    """The definition of VestibuleWebhook, whose name is that of all that is made for it."""
+    """The CRD of VestibuleWebhook; all objects of an installation have its name."""
     spec = schema.structural(vestibulewebhook.VestibuleWebhookSpec)
     fields = spec["properties"]
-    # the operator checks them and tells every problem; pruned here, a misspelt one would vanish silently
+    # the operator checks them and reports every problem; pruned here, a misspelt one would vanish silently
     fields["settings"] |= {"x-kubernetes-preserve-unknown-fields": True}
     fields["settings"].pop("additionalProperties", None)
     fields["replicas"] |= {"minimum": 1}
@@ -137,11 +137,11 @@ def webhook() -> Object:
         },
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]
-    made = definition(
+    crd = definition(
         VESTIBULE_WEBHOOK, "The webhook, as it should be in this cluster.", spec, columns, ["vw"], status
     )
-    whole = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    whole["x-kubernetes-validations"] = [
+    root = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    root["x-kubernetes-validations"] = [
         {
             "rule": (
                 f"self.metadata.name.size() <= {vestibulewebhook.LONGEST_NAME}"
@@ -151,11 +151,11 @@ def webhook() -> Object:
             "digits, -",
         }
     ]
-    return made
+    return crd
 
 
 def hosted_webhook() -> Object:
-    """The definition of HostedWebhook, which stands beside the control plane that it is about."""
+    """The CRD of HostedWebhook, which is in the namespace of its control plane."""
     spec = schema.structural(hostedwebhook.HostedWebhookSpec)
     fields = spec["properties"]
     fields["replicas"] |= {"minimum": 1}
@@ -188,7 +188,7 @@ def hosted_webhook() -> Object:
 
 
 def published_issuer() -> Object:
-    """The definition of PublishedIssuer."""
+    """The CRD of PublishedIssuer."""
     spec = schema.structural(publishedissuer.PublishedIssuerSpec)
     fields = spec["properties"]
     fields["to"] |= {"minLength": 1, "maxLength": 2048}
@@ -327,8 +327,8 @@ def definition(
     short: list[str],
     status: Object | None = None,
 ) -> Object:
-    """One definition, with one version that is served and stored."""
-    whole = {
+    """One CRD, with one version that is served and stored."""
+    schema = {
         "type": "object",
         "description": about,
         # an empty list is stored as none, and would differ for ever from what is applied
@@ -360,7 +360,7 @@ def definition(
                     "name": kind.version,
                     "served": True,
                     "storage": True,
-                    "schema": {"openAPIV3Schema": descriptions.filled(whole)},
+                    "schema": {"openAPIV3Schema": descriptions.filled(schema)},
                     "additionalPrinterColumns": columns,
                     **({"subresources": {"status": {}}} if status else {}),
                 }

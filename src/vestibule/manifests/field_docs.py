@@ -92,7 +92,7 @@ FIELD_DOCS: Final[dict[str, dict[str, str]]] = {
         "version": "Version of the control plane.",
     },
     "ControlPlaneTarget": {
-        "flavour": "Who made it.",
+        "flavour": "The provider that created it.",
         "name": "Name of its object; for kubeconfig that of the Secret.",
     },
     "FailureDomain": {

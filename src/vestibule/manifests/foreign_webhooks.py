@@ -1,7 +1,7 @@
 """Other webhooks that give pods an identity: the ones we replace, and another installation of our own.
 
 Known by the names they register under. Two of them on one pod write two sets of variables and volumes, and
-whoever comes first wins; an administrator should know before the second one is there.
+the first one wins; an administrator should know before the second one is installed.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class ForeignWebhook(NamedTuple):
     product: str
 
 
-def known(registrations: Iterable[Object], own: str) -> Iterator[ForeignWebhook]:
-    """Those of the registrations that also mutate pods at CREATE; the one called ``own`` is ours."""
-    for registration in registrations:
-        configuration = str(registration["metadata"]["name"])
+def known(configurations: Iterable[Object], own: str) -> Iterator[ForeignWebhook]:
+    """Known webhooks that mutate pods at CREATE; ``own`` names the configuration of vestibule."""
+    for one in configurations:
+        configuration = str(one["metadata"]["name"])
         if configuration == own:
             continue
-        for webhook in registration.get("webhooks") or ():
+        for webhook in one.get("webhooks") or ():
             name = str(webhook.get("name"))
             product = _product(configuration, name)
             if product and any(map(_pods_at_create, webhook.get("rules") or ())):
@@ -60,7 +60,7 @@ def _product(configuration: str, webhook: str) -> str:
     return next((name for prefix, name in _BY_PREFIX.items() if configuration.startswith(prefix)), "")
 
 
-_WANTED: Final = {
+_PODS_AT_CREATE: Final = {
     "apiGroups": {"", "*"},
     "apiVersions": {"v1", "*"},
     "operations": {"CREATE", "*"},
@@ -70,4 +70,4 @@ _WANTED: Final = {
 
 
 def _pods_at_create(rule: Mapping[str, Any]) -> bool:
-    return all(not wanted.isdisjoint(rule.get(field) or ()) for field, wanted in _WANTED.items())
+    return all(not accepted.isdisjoint(rule.get(field) or ()) for field, accepted in _PODS_AT_CREATE.items())

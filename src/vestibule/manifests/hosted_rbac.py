@@ -1,8 +1,8 @@
-"""What the operator may do beside hosted control planes. Pure and deterministic.
+"""The operator's permissions in namespaces of hosted control planes. Pure and deterministic.
 
-Control planes live in namespaces that come and go, and their Secrets with them; so these rights are a role of
-their own, which is granted in named namespaces, everywhere only where that is said, and not at all unless it
-is asked for.
+Control planes live in namespaces that come and go, and their Secrets with them; so these permissions are a
+role of their own, which is granted in named namespaces, cluster-wide only on request, and not at all unless
+it is asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vestibule.manifests import kinds
 Object = dict[str, Any]
 _RBAC: Final = "rbac.authorization.k8s.io"
 _FOLLOWED: Final = ["get", "list", "watch"]
-_KEPT: Final = ["create", "delete", "get", "list", "patch", "watch"]
+_OWNED_VERBS: Final = ["create", "delete", "get", "list", "patch", "watch"]
 _OWNED: Final = (kinds.SECRET, kinds.SERVICE, gvk.DEPLOYMENT, kinds.BUDGET, kinds.NETWORK_POLICY)
 
 
@@ -27,7 +27,7 @@ def rules() -> list[Object]:
     return [
         _rule(HOSTED_WEBHOOK, ["get", "list", "patch", "watch"]),
         _rule(HOSTED_WEBHOOK, ["patch"], "status"),
-        *(_rule(kind, _KEPT) for kind in _OWNED),
+        *(_rule(kind, _OWNED_VERBS) for kind in _OWNED),
         _rule(kinds.ENDPOINT_SLICE, ["list", "watch"]),
         *(_rule(kind, _FOLLOWED) for kind in control_planes.READ),
         *(_rule(kind, [*_FOLLOWED, "update"]) for kind in control_planes.WRITTEN),

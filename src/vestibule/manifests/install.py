@@ -36,7 +36,7 @@ def objects(settings: Settings, found: SandboxPolicy | None = None) -> list[Obje
     _check(settings)
     for_sandboxes = sandbox_webhooks.desired(settings, found)
     install = settings.install
-    registrations = [
+    configurations = [
         webhook_configurations.webhook_configuration(settings, sandbox_webhooks.sent_here(settings, found)),
         *([for_sandboxes] if for_sandboxes else []),
         *(
@@ -45,8 +45,8 @@ def objects(settings: Settings, found: SandboxPolicy | None = None) -> list[Obje
             else []
         ),
     ]
-    registrations = [_labelled(thing, install.name) for thing in registrations]
-    issuer = certificates_workload.objects(settings, registrations) if install.certificate == "self" else []
+    configurations = [_labelled(obj, install.name) for obj in configurations]
+    issuer = certificates_workload.objects(settings, configurations) if install.certificate == "self" else []
     certificate = _cert_manager(settings) if install.certificate == "cert-manager" else []
     rendered = [
         _namespace(settings),
@@ -58,7 +58,7 @@ def objects(settings: Settings, found: SandboxPolicy | None = None) -> list[Obje
         *([] if install.settings else [_settings_map(settings)]),
         *certificate,
         *workload.objects(settings),
-        *registrations,
+        *configurations,
         *(
             [*webhook_configurations.guard(settings), *sandbox_webhooks.guard(settings, found)]
             if install.guard
@@ -70,7 +70,7 @@ def objects(settings: Settings, found: SandboxPolicy | None = None) -> list[Obje
             webhook_configurations.match_conditions(settings),
         ),
     ]
-    return [_labelled(thing, install.name) for thing in rendered]
+    return [_labelled(obj, install.name) for obj in rendered]
 
 
 def weaknesses(settings: Settings) -> list[str]:
@@ -109,7 +109,7 @@ _OWN_SECTIONS: Final = ("install", "webhook")
 
 def _settings_map(settings: Settings) -> Object:
     """What differs from the defaults and matters to the process; sections about the installation stay out."""
-    data = differences(settings)
+    data = changed_settings(settings)
     for section in _OWN_SECTIONS:
         data.pop(section, None)
     if settings.install.certificate == "self":
@@ -138,20 +138,20 @@ def _settings_map(settings: Settings) -> Object:
     }
 
 
-def differences(settings: Settings) -> dict[str, Any]:
-    """The settings that are not the default, as they would stand in a file."""
-    whole: dict[str, Any] = msgspec.to_builtins(settings)
+def changed_settings(settings: Settings) -> dict[str, Any]:
+    """The settings that differ from the default, as in a settings file."""
+    complete: dict[str, Any] = msgspec.to_builtins(settings)
     default: dict[str, Any] = msgspec.to_builtins(Settings())
-    return _differences(whole, default)
+    return _non_default(complete, default)
 
 
-def _differences(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+def _non_default(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in given.items():
         if value == default[key]:
             continue
         nested = isinstance(value, dict) and isinstance(default[key], dict) and default[key]
-        found[key] = _differences(value, default[key]) if nested else value
+        found[key] = _non_default(value, default[key]) if nested else value
     return found
 
 
@@ -200,11 +200,11 @@ def _object(api: str, kind: str, name: str, namespace: str, **more: Any) -> Obje
     return {"apiVersion": api, "kind": kind, "metadata": {"name": name, "namespace": namespace}, **more}
 
 
-def _labelled(thing: Object, name: str) -> Object:
+def _labelled(obj: Object, name: str) -> Object:
     labels = {
         "app.kubernetes.io/name": "vestibule",
         "app.kubernetes.io/instance": name,
         annotation_keys.MANAGED_BY: OWNER,
     }
-    meta = thing["metadata"]
-    return {**thing, "metadata": {**meta, "labels": {**labels, **meta.get("labels", {})}}}
+    meta = obj["metadata"]
+    return {**obj, "metadata": {**meta, "labels": {**labels, **meta.get("labels", {})}}}

@@ -8,7 +8,7 @@ from typing import Any, Final
 from vestibule.api import gvk
 from vestibule.api.gvk import Kind
 
-_REGISTRATION: Final = "admissionregistration.k8s.io"
+_ADMISSION_GROUP: Final = "admissionregistration.k8s.io"
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 SECRET: Final = Kind("", "v1", "Secret", "secrets")
@@ -23,16 +23,20 @@ CLUSTER_ROLE: Final = Kind(_RBAC, "v1", "ClusterRole", "clusterroles", namespace
 CLUSTER_ROLE_BINDING: Final = Kind(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
 PRIORITY_CLASS: Final = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False)
 MUTATING: Final = Kind(
-    _REGISTRATION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False
+    _ADMISSION_GROUP, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False
 )
 VALIDATING: Final = Kind(
-    _REGISTRATION, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
+    _ADMISSION_GROUP,
+    "v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+    namespaced=False,
 )
 POLICY: Final = Kind(
-    _REGISTRATION, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False
+    _ADMISSION_GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False
 )
 POLICY_BINDING: Final = Kind(
-    _REGISTRATION,
+    _ADMISSION_GROUP,
     "v1",
     "ValidatingAdmissionPolicyBinding",
     "validatingadmissionpolicybindings",
@@ -53,7 +57,7 @@ NEAR: Final = (
 """What lives in the namespace of an installation."""
 CERT_MANAGER: Final = (ISSUER, CERTIFICATE)
 """The same, where cert-manager is there."""
-RIGHTS: Final = (ROLE, ROLE_BINDING)
+RBAC: Final = (ROLE, ROLE_BINDING)
 """What may live in other namespaces, too."""
 WIDE: Final = (
     CLUSTER_ROLE,
@@ -65,9 +69,9 @@ WIDE: Final = (
     POLICY_BINDING,
 )
 """What lives in no namespace."""
-REGISTRATIONS: Final = (MUTATING, VALIDATING)
+WEBHOOK_CONFIGURATIONS: Final = (MUTATING, VALIDATING)
 
-_BY_NAME: Final = {(kind.api_version, kind.kind): kind for kind in (*NEAR, *CERT_MANAGER, *RIGHTS, *WIDE)}
+_BY_NAME: Final = {(kind.api_version, kind.kind): kind for kind in (*NEAR, *CERT_MANAGER, *RBAC, *WIDE)}
 
 
 def of(obj: Mapping[str, Any]) -> Kind:

@@ -1,8 +1,9 @@
-"""What the operator itself needs: definitions, rights, lease, Deployment. Pure and deterministic.
+"""What the operator itself needs: CRDs, RBAC, lease, Deployment. Pure and deterministic.
 
-Its rights are the verbs it uses. Objects without a namespace it may change by name only, and in namespaces
-only those of its own, but for roles of a fixed name and for Events. It holds what it grants to the webhook:
-without that the API server would not let it grant it, and with ``escalate`` it could grant itself anything.
+Its permissions are the verbs that it uses. Objects without a namespace it may change by name only, and in
+namespaces only those of its own, but for roles of a fixed name and for Events. It holds what it grants to the
+webhook: without that the API server would not let it grant it, and with ``escalate`` it could grant itself
+anything.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from vestibule.oidc import discovery
 
 Object = dict[str, Any]
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
-_KEPT: Final = ["create", "delete", "get", "patch"]
+_OWNED_VERBS: Final = ["create", "delete", "get", "patch"]
 _SEEN: Final = ["list", "watch"]
 
 
@@ -43,7 +44,7 @@ def objects(settings: Settings) -> list[Object]:
     """All objects, in the order in which they should be applied."""
     own, namespace = name(settings), settings.install.namespace
     subject = {"kind": "ServiceAccount", "name": own, "namespace": namespace}
-    made = [
+    rendered = [
         _namespace(namespace),
         crds.webhook(),
         crds.identity_policy(),
@@ -60,15 +61,15 @@ def objects(settings: Settings) -> list[Object]:
         _object("coordination.k8s.io/v1", "Lease", own, namespace),
         _deployment(settings),
     ]
-    return [_labelled(one, own) for one in made]
+    return [_labelled(one, own) for one in rendered]
 
 
 def _hosted(settings: Settings, subject: Object) -> list[Object]:
-    """What it may do beside hosted control planes, where that is asked for."""
+    """Its permissions for hosted control planes, if enabled."""
     if not settings.install.hosted:
         return []
-    asked = settings.install
-    namespaces = None if asked.hosted_all_namespaces else asked.hosted_namespaces
+    install = settings.install
+    namespaces = None if install.hosted_all_namespaces else install.hosted_namespaces
     return hosted_rbac.objects(f"{name(settings)}-hosted", subject, namespaces)
 
 
@@ -84,7 +85,7 @@ def _aro(settings: Settings, own: str, subject: Object) -> list[Object]:
 
 
 def _aro_webhook(settings: Settings) -> str:
-    """Of what belongs to ARO HCP clusters: role, Service and registration."""
+    """For ARO HCP clusters: role, Service and webhook configuration."""
     return f"{name(settings)}-aro"
 
 
@@ -102,14 +103,14 @@ def cluster_rules(settings: Settings) -> list[Object]:
     return [
         _rule([gvk.VESTIBULE_WEBHOOK], ["get", "list", "patch", "watch"]),
         _rule([gvk.VESTIBULE_WEBHOOK], ["patch"], sub="status"),
-        *_rules([*wide, *kinds.RIGHTS], _SEEN),
-        *_rules(wide, _KEPT, own),
+        *_rules([*wide, *kinds.RBAC], _SEEN),
+        *_rules(wide, _OWNED_VERBS, own),
         _rule([kinds.NODE], ["list"]),
         *_rules([gvk.KATA_CONFIG, gvk.OSC_WEBHOOK_CONFIG, gvk.RUNTIME_CLASS], _SEEN),
         _rule([gvk.KATA_CONFIG, gvk.OSC_WEBHOOK_CONFIG], ["patch"], sub="status"),
         _rule([gvk.IDENTITY_POLICY], ["get", *_SEEN]),
         _rule([gvk.IDENTITY_POLICY], ["patch"], sub="status"),
-        *_rules(list(kinds.RIGHTS), _KEPT, [f"{base}-initdata"]),
+        *_rules(list(kinds.RBAC), _OWNED_VERBS, [f"{base}-initdata"]),
         *audit_rules(settings),
         *issuer_rules(),
         *held(settings),
@@ -118,7 +119,7 @@ def cluster_rules(settings: Settings) -> list[Object]:
 
 def audit_rules(settings: Settings) -> list[Object]:
     """What the auditor needs besides what the webhook reads, which is held: pods are listed, and their
-    workloads are told; evicted they are only where that is wanted."""
+    workloads are reported, and evicted only if enabled."""
     evict = [_rule([gvk.POD], ["create"], sub="eviction")] if settings.install.evictions else []
     return [_rule([gvk.POD], ["list"]), *event_rules(), *evict]
 
@@ -134,9 +135,9 @@ def issuer_rules() -> list[Object]:
 
 def held(settings: Settings) -> list[Object]:
     """What it grants to the webhook, whatever that comes to ask for; its auditor reads with it, too."""
-    whole = _everything(settings)
+    everything = _everything(settings)
     initdata = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
-    return [*rbac.rules(whole), initdata]
+    return [*rbac.rules(everything), initdata]
 
 
 def _everything(settings: Settings) -> Settings:
@@ -147,7 +148,7 @@ def _everything(settings: Settings) -> Settings:
 def near_rules(settings: Settings) -> list[Object]:
     """What it may do in its own namespace."""
     return [
-        *_rules([*kinds.NEAR, *kinds.CERT_MANAGER], [*_KEPT[:3], "list", "patch", "watch"]),
+        *_rules([*kinds.NEAR, *kinds.CERT_MANAGER], [*_OWNED_VERBS[:3], "list", "patch", "watch"]),
         _rule([kinds.ENDPOINT_SLICE], _SEEN),
         {
             "apiGroups": ["coordination.k8s.io"],
@@ -159,7 +160,7 @@ def near_rules(settings: Settings) -> list[Object]:
 
 
 def event_rules() -> list[Object]:
-    """Events live beside what they are about, and in ``default`` where that has no namespace."""
+    """Events are in the namespace of their object, and in ``default`` where that has no namespace."""
     return [{"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}]
 
 
@@ -203,13 +204,13 @@ def _object(api: str, kind: str, own: str, namespace: str, **more: Any) -> Objec
     return {"apiVersion": api, "kind": kind, "metadata": {"name": own, "namespace": namespace}, **more}
 
 
-def _labelled(thing: Object, own: str) -> Object:
+def _labelled(obj: Object, own: str) -> Object:
     labels = {
         "app.kubernetes.io/name": own,
         "app.kubernetes.io/managed-by": install.OWNER,
-        **thing["metadata"].get("labels", {}),
+        **obj["metadata"].get("labels", {}),
     }
-    return {**thing, "metadata": {**thing["metadata"], "labels": labels}}
+    return {**obj, "metadata": {**obj["metadata"], "labels": labels}}
 
 
 def _aro_port(settings: Settings) -> list[Object]:
@@ -246,7 +247,7 @@ def _deployment(settings: Settings) -> Object:
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 5},
         "resources": {
             "requests": {"cpu": "10m", "memory": "96Mi"},
-            # hundreds of guests are hundreds of connections
+            # hundreds of hosted clusters are hundreds of connections
             "limits": {"memory": "512Mi" if settings.install.hosted or settings.install.aro else "256Mi"},
         },
         # TLS reads keys from files only, and the rest of the file system cannot be written

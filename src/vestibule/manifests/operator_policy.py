@@ -2,7 +2,7 @@
 
 What an installation registers follows from its object, so it cannot be compared with something rendered
 beforehand; but it is never about anything else than pods and the kinds of ours, and leads to a Service of the
-operator's namespace or to an https address. Whoever steals the token cannot have Secrets sent to themselves.
+operator's namespace or to an https address. A stolen token cannot be used to send Secrets elsewhere.
 """
 
 from __future__ import annotations

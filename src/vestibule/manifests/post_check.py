@@ -1,8 +1,8 @@
-"""A ValidatingAdmissionPolicy that looks at the final pod: whoever asked for an identity must have it.
+"""A ValidatingAdmissionPolicy that checks the final pod: a pod that requests an identity must have it.
 
-It needs no server, so it tells when the webhook was down, was not called, or let a pod pass. It reads the
+It needs no server, so it reports when the webhook was down, was not called, or let a pod pass. It reads the
 pod, its ServiceAccount (as a parameter: every account of the namespace is offered, and only the pod's own
-counts) and its namespace; what stands on owners alone is not seen. An error in it never stops a pod.
+counts) and its namespace; annotations of owners are not read. An error in it never stops a pod.
 """
 
 from __future__ import annotations
@@ -75,28 +75,34 @@ def policy(settings: Settings, selector: Object, conditions: list[Object]) -> li
 
 
 def _validations(settings: Settings) -> Iterator[Object]:
-    for vocabulary_name in settings.vocabularies:
-        match vocabulary_name:
+    for dialect in settings.vocabularies:
+        match dialect:
             case "cwii":
                 for cloud, called in _NAMES.items():
                     yield _validation(
-                        _asks(cloud), f"variables.done.contains(',{cloud},')", called, "cwii.dev"
+                        _requests(cloud), f"variables.done.contains(',{cloud},')", called, "cwii.dev"
                     )
             case "azwi":
-                asks = f"variables.labels[?'{annotation_keys.AZWI_PREFIX}use'].orValue('') == 'true'"
-                yield _validation(asks, _has(annotation_keys.ENV_AZURE_TOKEN_FILE), "Azure", "azwi")
+                requests = f"variables.labels[?'{annotation_keys.AZWI_PREFIX}use'].orValue('') == 'true'"
+                yield _validation(requests, _has(annotation_keys.ENV_AZURE_TOKEN_FILE), "Azure", "azwi")
             case "eks":
-                asks = f"'{settings.eks.annotation_prefix}/role-arn' in variables.theirs"
-                yield _validation(asks, _has(annotation_keys.ENV_AWS_TOKEN_FILE), "AWS", "eks")
+                requests = f"'{settings.eks.annotation_prefix}/role-arn' in variables.theirs"
+                yield _validation(requests, _has(annotation_keys.ENV_AWS_TOKEN_FILE), "AWS", "eks")
             case "wif":
-                asks = f"'{settings.wif.annotation_prefix}/workload-identity-provider' in variables.theirs"
-                yield _validation(asks, _has(annotation_keys.ENV_GOOGLE_CREDENTIALS), "Google Cloud", "wif")
+                requests = (
+                    f"'{settings.wif.annotation_prefix}/workload-identity-provider' in variables.theirs"
+                )
+                yield _validation(
+                    requests, _has(annotation_keys.ENV_GOOGLE_CREDENTIALS), "Google Cloud", "wif"
+                )
             case "gke":
-                asks = f"'{annotation_keys.NATIVE_GKE_SERVICE_ACCOUNT}' in variables.theirs"
-                yield _validation(asks, _has(annotation_keys.ENV_GOOGLE_CREDENTIALS), "Google Cloud", "gke")
+                requests = f"'{annotation_keys.NATIVE_GKE_SERVICE_ACCOUNT}' in variables.theirs"
+                yield _validation(
+                    requests, _has(annotation_keys.ENV_GOOGLE_CREDENTIALS), "Google Cloud", "gke"
+                )
 
 
-def _asks(cloud: str) -> str:
+def _requests(cloud: str) -> str:
     """The strongest level that says something counts."""
     key = f"[?'{annotation_keys.CWII_PREFIX}{cloud}-inject']"
     return f"variables.own{key}.or(variables.theirs{key}).or(variables.around{key}).orValue('') == 'true'"
@@ -106,11 +112,11 @@ def _has(variable: str) -> str:
     return f"variables.names.exists(n, '{variable}' in n)"
 
 
-def _validation(asks: str, has: str, cloud: str, vocabulary_name: str) -> Object:
+def _validation(requests: str, has: str, cloud: str, dialect: str) -> Object:
     return {
-        "expression": f"!variables.concerns || !({asks}) || {has}",
+        "expression": f"!variables.concerns || !({requests}) || {has}",
         "message": (
-            f"the pod asks for an identity of {cloud} ({vocabulary_name}) and has none: the webhook was not "
+            f"the pod asks for an identity of {cloud} ({dialect}) and has none: the webhook was not "
             "called, or left it out; `vestibule explain` says why"
         ),
         "reason": "Forbidden",

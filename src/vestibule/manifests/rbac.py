@@ -1,5 +1,5 @@
-"""The rights of the webhook: the verbs it uses and no others. No Secret, no webhook configuration, no write
-unless the settings ask for one."""
+"""The RBAC of the webhook: the verbs that it uses and no others. No Secret, no webhook configuration, no
+write unless the settings ask for one."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def rules(settings: Settings) -> list[Object]:
         },
         {"apiGroups": ["batch"], "resources": ["cronjobs", "jobs"], "verbs": ["get"]},
     ]
-    beside: list[Object] = []
+    extra: list[Object] = []
     if settings.identity_policies:
-        beside.append(
+        extra.append(
             {"apiGroups": [gvk.IDENTITY_POLICY.group], "resources": ["identitypolicies"], "verbs": ["list"]}
         )
     if settings.sandbox.enabled:
-        beside += [
+        extra += [
             {
                 "apiGroups": [gvk.KATA_CONFIG.group],
                 "resources": ["kataconfigs", "oscwebhookconfigs"],
@@ -41,7 +41,7 @@ def rules(settings: Settings) -> list[Object]:
             {"apiGroups": [gvk.RUNTIME_CLASS.group], "resources": ["runtimeclasses"], "verbs": ["list"]},
         ]
     if "eks" in settings.vocabularies and settings.eks.mapping_config_map:
-        beside.append(
+        extra.append(
             {
                 "apiGroups": [""],
                 "resources": ["configmaps"],
@@ -53,21 +53,21 @@ def rules(settings: Settings) -> list[Object]:
     if settings.gcp.enabled and settings.config_map_writes:
         # server-side apply of an object that may not exist yet needs both
         writes.append({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch"]})
-    return [*watched, *workloads, *beside, *writes]
+    return [*watched, *workloads, *extra, *writes]
 
 
 def initdata(settings: Settings, found: SandboxPolicy | None) -> list[Object]:
     """Roles and bindings for the ConfigMaps with initdata to which KataConfigs refer, each by its name."""
     name, namespace = settings.install.name, settings.install.namespace
     subjects = [{"kind": "ServiceAccount", "name": name, "namespace": namespace}]
-    made: list[Object] = []
+    rules: list[Object] = []
     references = found.references if found is not None and settings.sandbox.enabled else ()
     for where in sorted({reference.namespace for reference in references}):
         meta = {"name": f"{name}-initdata", "namespace": where}
         names = sorted({reference.name for reference in references if reference.namespace == where})
         rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": names, "verbs": ["get"]}
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": meta["name"]}
-        made += [
+        rules += [
             {"apiVersion": _API, "kind": "Role", "metadata": meta, "rules": [rule]},
             {
                 "apiVersion": _API,
@@ -77,7 +77,7 @@ def initdata(settings: Settings, found: SandboxPolicy | None) -> list[Object]:
                 "subjects": subjects,
             },
         ]
-    return made
+    return rules
 
 
 def objects(settings: Settings) -> list[Object]:
@@ -86,7 +86,7 @@ def objects(settings: Settings) -> list[Object]:
     subjects = [{"kind": "ServiceAccount", "name": name, "namespace": namespace}]
     local: list[Object] = []
     if settings.install.certificate == "self":
-        # earlier versions granted rights on the Secret here, and what is applied again takes them away
+        # earlier versions granted permissions on the Secret here; applying this removes them
         meta = {"name": name, "namespace": namespace}
         local = [{"apiVersion": _API, "kind": "Role", "metadata": meta, "rules": []}]
     return [

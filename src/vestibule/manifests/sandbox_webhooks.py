@@ -2,9 +2,9 @@
 pods that need no sandbox.
 
 First come entries for pods without a class: one for the KataConfig's injection, and one for the rules that
-share their selectors. The last entry is for pods that have a Kata class; it stands behind the others, sees
+share their selectors. The last entry is for pods that have a Kata class; it comes after the others, sees
 the class that was set there, and so is called again when a later webhook adds containers. Each call does
-identity and sandbox in one patch, so the general registration can leave out what is sent here.
+identity and sandbox in one patch, so the general webhook configuration can exclude what is sent here.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ def desired(settings: Settings, found: SandboxPolicy | None) -> Object | None:
     }
 
 
-def merged(wanted: Object, ca_bundle: str) -> Object:
-    """What to write: as wanted, with the CA bundle that somebody else keeps."""
-    result = copy.deepcopy(wanted)
+def merged(desired: Object, ca_bundle: str) -> Object:
+    """The desired configuration, with the CA bundle that another owner maintains."""
+    result = copy.deepcopy(desired)
     for entry in result["webhooks"] if ca_bundle else ():
         entry["clientConfig"]["caBundle"] = ca_bundle
     return result
 
 
 def sent_here(settings: Settings, found: SandboxPolicy | None) -> Conditions:
-    """The condition by which the general registration leaves out pods that this configuration sends.
+    """The match condition by which the general webhook configuration excludes pods of this one.
 
     Empty when nothing is sent here, or when such pods would pass without the identity for which the general
-    registration would hold them up.
+    configuration would delay them.
     """
     if found is None or desired(settings, found) is None or not found.kata_classes:
         return []
@@ -85,9 +85,10 @@ def sent_here(settings: Settings, found: SandboxPolicy | None) -> Conditions:
 
 
 def guard(settings: Settings, found: SandboxPolicy | None) -> list[Object]:
-    """A ValidatingAdmissionPolicy for confidential namespaces: annotations that decide about the guest stay
-    as admission left them, and pods have one of the classes that are allowed. Kata reads the annotations when
-    the pod starts, and a pod with a scheduling gate starts when its author likes. Needs no server."""
+    """A ValidatingAdmissionPolicy for confidential namespaces: annotations that decide about the virtual
+    machine stay as admission left them, and pods have one of the classes that are allowed. Kata reads the
+    annotations when the pod starts, and a pod with a scheduling gate starts when its author likes. Needs no
+    server."""
     if found is None or not settings.sandbox.enabled or not found.active:
         return []
     enforce = found.webhook.enforce
@@ -197,14 +198,14 @@ def _entry(
 ) -> Object:
     """For pods without a class that a selector of namespaces and one of pods choose."""
     conditions = [{"name": "class", "expression": f"!has({_CLASS})"}, *conditions]
-    made = _with_conditions(settings, found, entry, conditions)
+    entry_with_conditions = _with_conditions(settings, found, entry, conditions)
     if namespaces is not None:
         more = _selector(namespaces)
-        made["namespaceSelector"]["matchExpressions"] += more.pop("matchExpressions", [])
-        made["namespaceSelector"] |= more
+        entry_with_conditions["namespaceSelector"]["matchExpressions"] += more.pop("matchExpressions", [])
+        entry_with_conditions["namespaceSelector"] |= more
     if pods is not None and pods != LabelSelector():
-        made["objectSelector"] = _selector(pods)
-    return made
+        entry_with_conditions["objectSelector"] = _selector(pods)
+    return entry_with_conditions
 
 
 def _with_conditions(settings: Settings, found: SandboxPolicy, entry: str, conditions: Conditions) -> Object:
@@ -243,7 +244,7 @@ def _always_out() -> tuple[list[str], list[str]]:
 
 
 def _globs(condition: str, sign: str, globs: Sequence[str]) -> Conditions:
-    """A condition on the name of the namespace; none where nothing is said."""
+    """A condition on the name of the namespace; none without patterns."""
     if not globs:
         return []
     return [{"name": condition, "expression": f"{sign}request.namespace.matches('^({_regex(globs)})$')"}]
@@ -258,12 +259,12 @@ def _regex(globs: Sequence[str]) -> str:
 
 def _selector(given: LabelSelector) -> Object:
     """A selector as the API server reads it."""
-    made: Object = {}
+    selector: Object = {}
     if given.match_labels:
-        made["matchLabels"] = dict(sorted(given.match_labels.items()))
+        selector["matchLabels"] = dict(sorted(given.match_labels.items()))
     if given.match_expressions:
-        made["matchExpressions"] = [
+        selector["matchExpressions"] = [
             {"key": one.key, "operator": one.operator, **({"values": list(one.values)} if one.values else {})}
             for one in given.match_expressions
         ]
-    return made
+    return selector

@@ -20,7 +20,7 @@ def structural(kind: type) -> dict[str, Any]:
 
 
 def open_objects(plain: dict[str, Any]) -> dict[str, Any]:
-    """The schema with unknown fields kept in every object that lists its fields."""
+    """The schema with unknown fields preserved in every object that lists its fields."""
     if "properties" in plain:
         plain["x-kubernetes-preserve-unknown-fields"] = True
         for child in plain["properties"].values():

@@ -1,5 +1,4 @@
-"""Registration with the API server: the webhook configuration, as narrow as the settings allow, and the
-guard.
+"""The webhook configuration, as narrow as the settings allow, and the guard.
 
 What the API server can decide by itself (mirror pods, excluded namespaces, host-network pods) never reaches
 us: a call costs the API server more than it costs the webhook.
@@ -45,11 +44,11 @@ def webhook_configuration(settings: Settings, conditions: Sequence[dict[str, str
         "sideEffects": side_effects(settings),
         "timeoutSeconds": webhook.timeout_seconds,
     }
-    wanted = dict(webhook.object_selector)
+    labels = dict(webhook.object_selector)
     if settings.vocabularies == ("azwi",) and settings.azwi.require_label:
-        wanted[f"{annotation_keys.AZWI_PREFIX}use"] = "true"
-    if wanted:
-        entry["objectSelector"] = {"matchLabels": dict(sorted(wanted.items()))}
+        labels[f"{annotation_keys.AZWI_PREFIX}use"] = "true"
+    if labels:
+        entry["objectSelector"] = {"matchLabels": dict(sorted(labels.items()))}
     meta: Object = {"name": install.name}
     annotations = ca_injection(settings)
     if annotations:
@@ -74,7 +73,8 @@ def side_effects(settings: Settings) -> str:
 
 
 def ca_injection(settings: Settings) -> dict[str, str]:
-    """Annotations by which somebody else puts the CA into a registration; none where it is given or ours."""
+    """Annotations for CA injection by cert-manager or OpenShift; none where the CA is given or vestibule's
+    own."""
     install = settings.install
     if install.ca_bundle:
         return {}
@@ -122,7 +122,7 @@ def match_conditions(settings: Settings) -> list[dict[str, str]]:
             }
         )
     if settings.exclude.host_network and not (settings.policies or settings.identity_policies):
-        # with policies such pods are sent: their authors chose the network, and limits hold all the same
+        # with policies such pods are sent: their authors chose the network, and limits hold nevertheless
         conditions.append(
             {
                 "name": "not-on-the-host-network",
@@ -141,7 +141,7 @@ def validating_configuration(settings: Settings) -> Object:
     """Objects that decide about many pods are validated before they are stored.
 
     KataConfigs and OSCWebhookConfigs pass while we are down: other operators write them, and what is broken
-    is left out by the webhook all the same. IdentityPolicies do not: one that cannot be understood refuses
+    is excluded by the webhook itself. IdentityPolicies do not: one that cannot be understood refuses
     identities in its scope, so it must not be stored.
     """
     install = settings.install

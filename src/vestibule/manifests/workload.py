@@ -161,8 +161,8 @@ def serving_items() -> list[Object]:
 
 def _serving_secret(settings: Settings) -> Object:
     """The certificate as it is mounted. While there is none the kubelet tries again and the pod waits."""
-    made: Object = {"secretName": f"{settings.install.name}-tls", "defaultMode": 0o440}
-    return {**made, "items": serving_items()} if settings.install.certificate == "self" else made
+    source: Object = {"secretName": f"{settings.install.name}-tls", "defaultMode": 0o440}
+    return {**source, "items": serving_items()} if settings.install.certificate == "self" else source
 
 
 def token_volume() -> Object:
@@ -207,7 +207,7 @@ def _service(settings: Settings) -> Object:
 
 
 def _budget(settings: Settings) -> Object:
-    """One at a time; said as maxUnavailable, which lets a single replica be drained too."""
+    """One at a time; as maxUnavailable, which lets a single replica be drained too."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

@@ -41,7 +41,7 @@ def address(issuer: str) -> str:
     return issuer.removesuffix("/") + PATH
 
 
-def issuer_difference(one: str, other: str) -> str:
+def issuer_mismatch(one: str, other: str) -> str:
     """How two issuers differ, in words; empty when they are the same."""
     if one == other:
         return ""

@@ -73,7 +73,7 @@ def foreign(
             named = discovery.parse(configuration).issuer
         except ValueError as error:
             return f"{documents.DISCOVERY_NAME} {error}: it is not ours"
-        differs = discovery.issuer_difference(named, issuer)
+        differs = discovery.issuer_mismatch(named, issuer)
         return f"{documents.DISCOVERY_NAME} names the issuer {named!r}: {differs}" if differs else ""
     if published is None or not published.strip():
         return ""

@@ -124,7 +124,7 @@ def retired(state: KeyRotationState, now: float) -> KeyRotationState:
     return msgspec.structs.replace(state, retired=now)
 
 
-def strangers(state: KeyRotationState, kids: Collection[str]) -> tuple[str, ...]:
+def unknown_kids(state: KeyRotationState, kids: Collection[str]) -> tuple[str, ...]:
     """Ids that the cluster signs with and that this rotation knows nothing of."""
     return tuple(sorted(set(kids) - {state.new, *state.old}))
 

@@ -104,7 +104,7 @@ class OperatorProcess:
         self._numbers = besides.SideControllerMetrics(self.metrics)
         self._aro_numbers = AroMetrics()
         if options.aro:
-            self.metrics.beside(self._aro_numbers)
+            self.metrics.include(self._aro_numbers)
         self._elector = (
             Elector(client, options.namespace, options.lease, options.identity, retry_seconds=_RETRY_SECONDS)
             if options.lease

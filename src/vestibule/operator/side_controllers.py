@@ -27,7 +27,7 @@ class SideControllerMetrics:
     def __init__(self, shown: OperatorMetrics) -> None:
         self.audits, self.issuers = AuditMetrics(), IssuerMetrics()
         for one in (self.audits, self.issuers):
-            shown.beside(one)
+            shown.include(one)
 
 
 class SideControllerDeps(NamedTuple):

@@ -19,7 +19,7 @@ SKEW: Final = datetime.timedelta(hours=1)
 """Certificates are valid from an hour ago: clocks differ, and "not yet valid" is an outage."""
 
 
-def new_authority(name: str, *, now: datetime.datetime, life: datetime.timedelta) -> CertificatePair:
+def new_ca(name: str, *, now: datetime.datetime, life: datetime.timedelta) -> CertificatePair:
     """A self-signed CA that may sign leaves only."""
     key = ec.generate_private_key(ec.SECP256R1())
     serial = x509.random_serial_number()

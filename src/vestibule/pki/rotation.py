@@ -2,10 +2,9 @@
 for keys.
 
 A CA is prepared, published together with the old one, and signs only after the API server has been seen to
-trust
-both for a while; the old CA stays trusted until it expires. So at no moment does a replica serve a leaf
-whose CA is not in the published bundle, however late it learns of the change. Leaves are renewed with a
-third of their life left.
+trust both for a while; the old CA stays trusted until it expires. So at no moment does a replica serve a leaf
+whose CA is not in the published bundle, however late it learns of the change. Leaves are renewed with a third
+of their life left.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _RENEW_AT: Final = 1 / 3
 class CertificateLifetimes(NamedTuple):
     """How long things live."""
 
-    authority: datetime.timedelta = datetime.timedelta(days=365)
+    ca: datetime.timedelta = datetime.timedelta(days=365)
     leaf: datetime.timedelta = datetime.timedelta(days=30)
     overlap: datetime.timedelta = datetime.timedelta(minutes=2)
     """From the moment both CAs are trusted to the first leaf of the new one; an API server needs about a
@@ -56,14 +55,14 @@ def next_state(
     ``trusted`` are the CAs in the API server's own configuration, as last seen.
     """
     if stored is None or not _usable(stored, now):
-        signer = certificate_authority.new_authority("vestibule", now=now, life=lives.authority)
+        signer = certificate_authority.new_ca("vestibule", now=now, life=lives.ca)
         older = tuple(ca for ca in (stored.bundle if stored else ()) if _valid(ca, now))
         leaf = certificate_authority.new_leaf(signer, names, now=now, life=lives.leaf)
         return StoredCertificate(signer, leaf, (signer.certificate, *older))
     if stored.next_signer is not None:
         return _activated(stored, stored.next_signer, trusted, names, now, lives)
     if certificate_authority.dates(stored.signer.certificate).left(now) < _RENEW_AT:
-        prepared = certificate_authority.new_authority("vestibule", now=now, life=lives.authority)
+        prepared = certificate_authority.new_ca("vestibule", now=now, life=lives.ca)
         return stored._replace(next_signer=prepared, bundle=(prepared.certificate, *stored.bundle))
     if _leaf_is_due(stored, names, now):
         return stored._replace(

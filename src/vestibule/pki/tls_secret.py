@@ -50,7 +50,7 @@ def _leaf(serving: Mapping[str, str]) -> CertificatePair:
     return pair if pair.key else _NO_LEAF
 
 
-def next_kept(
+def next_stored(
     signing: Data,
     serving: Data,
     webhook_configurations: Iterable[Mapping[str, Any]],
@@ -61,8 +61,7 @@ def next_kept(
     unread: bool = False,
 ) -> StoredCertificate:
     """What the two Secrets should hold now. ``unread``: not every webhook configuration could be read, so
-    that nothing
-    counts as trusted everywhere."""
+    that nothing counts as trusted everywhere."""
     registered = list(webhook_configurations)
     before = stored_certificate(signing, serving)
     state = rotation.next_state(before, [] if unread else trusted(registered), names, now, lives)

@@ -34,7 +34,7 @@ class CheckOptions(NamedTuple):
     account: TokenAccount | None = None
     """Whose fresh tokens are verified."""
     token: ServiceAccountToken | None = None
-    """A token that somebody gave us."""
+    """A token from the command line."""
     keys: Sequence[PublicKey] = ()
     """Keys that must be published."""
     store: ObjectStore | None = None
@@ -54,7 +54,7 @@ def run(question: CheckOptions) -> list[Check]:
     issuer = question.issuer or (own.document.issuer if own.document else "")
     issuer = issuer or (tokens[0][1].issuer if tokens else "")
     if not issuer:
-        checks.append(check.skipped("issuer.address", "issuer", "nobody names one", "give --issuer"))
+        checks.append(check.skipped("issuer.address", "issuer", "no issuer is known", "give --issuer"))
         return checks
     checks.append(issuers.address(issuer))
     if discovery.flaw(issuer):
@@ -121,7 +121,7 @@ def _stored(store: ObjectStore, shape: DocumentFormat, listed: HttpDocument | No
     elif stored.body == listed.body:
         yield check.ok("store.served", store.where, f"{listed.url} serves what lies there, byte for byte")
     else:
-        advice = "a cache holds an older copy, or the address leads to another place: wait, then look again"
+        advice = "a cache holds an older copy, or the address leads to another place: wait, then check again"
         yield check.fail("store.served", store.where, f"{listed.url} serves another copy", "this one", advice)
 
 

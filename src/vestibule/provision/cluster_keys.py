@@ -13,8 +13,8 @@ from vestibule.kube.serviceaccount_issuer import IssuerDocuments
 from vestibule.oidc.tokens import ServiceAccountToken
 
 AUDIENCE: Final = "vestibule.dev/oidc"
-"""Of tokens that are only looked at: nobody takes it."""
-LOOKS: Final = 5
+"""Audience of tokens that are only inspected: no service accepts it."""
+SAMPLES: Final = 5
 """Tokens that are asked for, each over a connection of its own: a balancer may have several API servers."""
 
 
@@ -35,11 +35,11 @@ def documents(access: ClusterAccess) -> IssuerDocuments:
 
 
 def signed(
-    access: ClusterAccess, account: TokenAccount, looks: int = LOOKS
+    access: ClusterAccess, account: TokenAccount, samples: int = SAMPLES
 ) -> tuple[ServiceAccountToken, ...]:
     """Fresh tokens. Raises Forbidden, NotFound, Unavailable; never without naming the account."""
     try:
-        return asyncio.run(_tokens(access, account, looks))
+        return asyncio.run(_tokens(access, account, samples))
     except (errors.Forbidden, errors.NotFound) as error:
         raise type(error)(f"{account}: {error}") from error
     except errors.Unavailable as error:
@@ -47,10 +47,10 @@ def signed(
 
 
 async def _tokens(
-    access: ClusterAccess, account: TokenAccount, looks: int
+    access: ClusterAccess, account: TokenAccount, samples: int
 ) -> tuple[ServiceAccountToken, ...]:
     found = []
-    for _ in range(looks):
+    for _ in range(samples):
         client = Client(access)
         try:
             found.append(await serviceaccount_issuer.token(client, account.namespace, account.name, AUDIENCE))

@@ -1,7 +1,7 @@
-"""CredentialsRequests from a directory: the files the original reads, every problem with file and line.
+"""CredentialsRequests from a directory: the files that ccoctl reads, every problem with file and line.
 
 Names that end in ``.yaml`` or ``.yml``, in order, not below; many documents to a file. What is no
-CredentialsRequest, or one that does not count, is passed over visibly.
+CredentialsRequest, or one that does not apply, is skipped with a message.
 """
 
 from __future__ import annotations

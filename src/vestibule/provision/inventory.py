@@ -1,4 +1,4 @@
-"""What runs of ours have made, in a file beside what they wrote: so that ``delete`` knows what is ours.
+"""The inventory of created resources, a file in the output directory that ``delete`` reads.
 
 Ids of cloud resources and the names of steps, nothing secret. The file is replaced as a whole after every
 step, so a run that is killed leaves one that is right up to its last finished step.
@@ -66,23 +66,23 @@ class Inventory:
 
     def holds(self, kind: str, identifier: str) -> bool:
         """Whether this is known to be ours; ids are compared without regard to letter case."""
-        wanted = (kind, identifier.lower())
-        return any((one.kind, one.id.lower()) == wanted for one in self._content.resources)
+        entry = (kind, identifier.lower())
+        return any((one.kind, one.id.lower()) == entry for one in self._content.resources)
 
-    def add(self, made: OwnedResource, step: str) -> None:
+    def add(self, resource: OwnedResource, step: str) -> None:
         """A step has made this."""
         with self._lock:
-            if not self.holds(made.kind, made.id):
-                self._content.resources.append(InventoryEntry(made.kind, made.id, step))
+            if not self.holds(resource.kind, resource.id):
+                self._content.resources.append(InventoryEntry(resource.kind, resource.id, step))
                 self._write()
 
     def drop(self, gone: OwnedResource) -> None:
         """This is no longer there."""
         with self._lock:
-            wanted = (gone.kind, gone.id.lower())
-            kept = [one for one in self._content.resources if (one.kind, one.id.lower()) != wanted]
-            if len(kept) != len(self._content.resources):
-                self._content.resources = kept
+            entry = (gone.kind, gone.id.lower())
+            remaining = [one for one in self._content.resources if (one.kind, one.id.lower()) != entry]
+            if len(remaining) != len(self._content.resources):
+                self._content.resources = remaining
                 self._write()
 
     def _write(self) -> None:

@@ -31,7 +31,7 @@ class KeyPair(NamedTuple):
     installer: Path | None
     """The copy for the OpenShift installer."""
     key: PublicKey
-    made: bool
+    created: bool
     """False: it was there already."""
 
 
@@ -107,6 +107,6 @@ def _fits(path: Path, pair: SigningKeyPair, existing: str) -> bool:
     theirs = keys.read(content.decode("utf-8", "replace"), str(path))
     if ours.kid not in {key.kid for key in theirs}:
         raise errors.InvalidInput(
-            InputProblem(str(path), "", f"is another key than {PRIVATE_NAME} beside it")
+            InputProblem(str(path), "", f"does not belong to {PRIVATE_NAME} in the same directory")
         )
     return True

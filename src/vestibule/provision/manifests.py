@@ -1,4 +1,4 @@
-"""The manifests that an OpenShift install takes on every cloud, byte for byte as the original writes them."""
+"""The manifests for an OpenShift installation on every cloud, byte for byte as ccoctl writes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AUTHENTICATION: Final = PurePosixPath("manifests/cluster-authentication-02-confi
 
 
 def authentication(issuer: str) -> str:
-    """Tells the cluster its issuer."""
+    """The Authentication object with the cluster's issuer."""
     return (
         "apiVersion: config.openshift.io/v1\n"
         "kind: Authentication\n"

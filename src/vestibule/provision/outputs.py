@@ -40,13 +40,13 @@ class Output:
         self.written.append(str(name))
 
     def key_pair(self) -> bool:
-        """The signing keys: made unless there are some; whether they were made. Raises InvalidInput for a
-        file that is no RSA key, or not the other half."""
+        """Create the signing keys unless they exist; returns whether they were created. Raises InvalidInput
+        for a file that is no RSA key, or not the other half."""
         before = {path for path in (PUBLIC_KEY, BOUND_KEY) if (self.directory / path).exists()}
-        made = keypair.create(self.directory, existing="use", installer=True).made
-        self.written += [str(PRIVATE_KEY)] if made else []
+        created = keypair.create(self.directory, existing="use", installer=True).created
+        self.written += [str(PRIVATE_KEY)] if created else []
         self.written += [str(path) for path in (PUBLIC_KEY, BOUND_KEY) if path not in before]
-        return made
+        return created
 
     def public_key(self, given: Path | None) -> tuple[keys.PublicKey, ...]:
         """The keys to publish, from a file. Raises InvalidInput: no file, no key, not an RSA key."""

@@ -1,6 +1,6 @@
-"""Performs a rotation, as far as it can go now, and remembers where it stands.
+"""Performs a rotation as far as possible now, and stores its state.
 
-The state lies in a file beside the new key, written after each step that is done; every step can be done
+The state is a file next to the new key, written after each step that is done; every step can be done
 twice. So it may be killed anywhere and called again. A key is never retired while the cluster signs with it.
 """
 
@@ -41,7 +41,7 @@ class RotationSetup(NamedTuple):
     """Of this rotation alone: state, and the new key pair."""
     shape: DocumentFormat = documents.AZURE
     public_key: PublicKey | None = None
-    """The new key, when somebody else has its private half; None: one is made."""
+    """The new public key, if its private key is elsewhere; None: a key pair is created."""
     old: tuple[str, ...] = ()
     """Ids that retire; empty: those that the cluster has, or all that are published now."""
     settle: float = rotation.SETTLE
@@ -56,7 +56,7 @@ class RotationSetup(NamedTuple):
 
 
 class RotationProgress(NamedTuple):
-    """Where it stands after a call."""
+    """The state after a call."""
 
     state: KeyRotationState
     stage: Stage
@@ -64,7 +64,7 @@ class RotationProgress(NamedTuple):
     did: tuple[str, ...]
     """What this call did."""
     signs: tuple[str, ...] | None
-    """Ids that the cluster was seen to sign with; None: nobody looked."""
+    """Ids of keys that the cluster was observed to sign with; None: not observed."""
 
 
 def advance(setup: RotationSetup, *, switched: bool = False) -> RotationProgress:
@@ -101,7 +101,7 @@ def advance(setup: RotationSetup, *, switched: bool = False) -> RotationProgress
 
 
 def load(setup: RotationSetup) -> KeyRotationState | None:
-    """The state that was kept. Raises InvalidInput when it is none, or that of another issuer or place."""
+    """The stored state. Raises InvalidInput if it is invalid, or that of another issuer or place."""
     path = setup.folder / STATE_NAME
     body = atomicfiles.read(path)
     if body is None:
@@ -138,7 +138,7 @@ def outlook(setup: RotationSetup) -> tuple[KeyRotationState | None, tuple[str, .
     settle, longest = (state or setup).settle, (state or setup).longest
     steps = [
         f"make a key pair in {setup.folder}" if setup.public_key is None else f"take the key {new}",
-        f"publish {new} beside {', '.join(old)} at {where}, and see both at {setup.issuer}",
+        f"publish {new} in addition to {', '.join(old)} at {where}, and verify both at {setup.issuer}",
         f"wait {settle:.0f} s, so that copies in caches end",
         "wait until the cluster signs with the new key",
         f"wait {longest + rotation.MARGIN:.0f} s, so that tokens of the old key end",
@@ -205,7 +205,7 @@ def _publish(setup: RotationSetup, state: KeyRotationState, did: list[str]) -> K
         # whatever the cluster signs with must be there, were it another key than we think
         listed += [key for key in cluster_keys.documents(setup.access).keys if key.kid != state.new]
     _published(setup, listed, ())
-    did.append(f"published {state.new} beside {', '.join(state.old)}")
+    did.append(f"published {state.new} in addition to {', '.join(state.old)}")
     after = rotation.published(state, setup.clock())
     _retained(setup, state, after)
     return after
@@ -237,15 +237,15 @@ def _published(setup: RotationSetup, listed: list[PublicKey], retire: tuple[str,
 
 
 def _observe(setup: RotationSetup, state: KeyRotationState) -> tuple[str, ...] | None:
-    """Ids that the cluster signs with now; None when nobody can look. Raises Conflict for a stranger, and for
-    a token under the new id that the new key did not sign."""
+    """Ids that the cluster signs with now; None if that cannot be observed. Raises Conflict for an unknown
+    key, and for a token under the new id that the new key did not sign."""
     if setup.access is None or setup.account is None or state.retired:
         return None
     found = cluster_keys.signed(setup.access, setup.account)
     kids = tuple(sorted({token.kid for token in found}))
-    strangers = rotation.strangers(state, kids)
-    if strangers and state.published:
-        text = f"the cluster signs with {', '.join(strangers)}, which is neither old nor new here"
+    unknown_kids = rotation.unknown_kids(state, kids)
+    if unknown_kids and state.published:
+        text = f"the cluster signs with {', '.join(unknown_kids)}, which is neither old nor new here"
         raise errors.Conflict(f"{text}: publish the cluster's keys, and begin another rotation")
     (new,) = jwks.parse(documents.key_set([_new(setup, state)])).keys
     if any(token.kid == state.new and not jwks.verifies(token, new) for token in found):
@@ -285,9 +285,9 @@ def _retained(setup: RotationSetup, before: KeyRotationState, after: KeyRotation
 
 def _describe(before: KeyRotationState, after: KeyRotationState, did: list[str]) -> None:
     if after.switched and not before.switched:
-        did.append(f"{'saw' if after.observed else 'was told'} that the cluster signs with {after.new}")
+        did.append(f"{'observed' if after.observed else 'assumed'} that the cluster signs with {after.new}")
     elif before.switched and not after.switched:
-        did.append("saw a token of an old key again: the wait for such tokens begins anew")
+        did.append("observed a token of an old key again: the wait for such tokens starts again")
 
 
 @contextlib.contextmanager

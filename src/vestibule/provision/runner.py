@@ -139,9 +139,9 @@ def run_plan(plan: StepPlan, perform: Perform, inventory: Inventory, options: Ru
 
 
 def _record(step: PlannedStep, inventory: Inventory | None) -> None:
-    if inventory is None or step.made is None:
+    if inventory is None or step.resource is None:
         return
     if step.verb == "delete":
-        inventory.drop(step.made)
+        inventory.drop(step.resource)
     elif step.verb == "create":
-        inventory.add(step.made, step.id)
+        inventory.add(step.resource, step.id)

@@ -44,7 +44,7 @@ class PlannedStep(NamedTuple):
     """One of the cloud's ``actions``: a tuple of plain values and StepResults."""
     after: tuple[str, ...] = ()
     """Steps that must be performed before, if they are in the plan."""
-    made: OwnedResource | None = None
+    resource: OwnedResource | None = None
     """The resource that the step creates or deletes."""
     why: str = ""
     """The fields that an update changes."""

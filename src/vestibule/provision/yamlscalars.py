@@ -1,4 +1,4 @@
-"""Scalars for YAML that an installer reads: plain where the original writes them plain and every reader
+"""Scalars for YAML that an installer reads: plain where ccoctl writes them plain and every reader
 takes them for text, quoted where some reader would not."""
 
 from __future__ import annotations

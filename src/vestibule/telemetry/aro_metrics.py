@@ -39,7 +39,7 @@ class AroMetrics(Collector):
         self.keys: dict[tuple[str, str], float] = {}
         """Vault and key, with the creation time of the current version."""
 
-    def looked(self, key: str, before: Object, after: Object, now: datetime.datetime) -> None:
+    def reconciled(self, key: str, before: Object, after: Object, now: datetime.datetime) -> None:
         """One object before and after a reconcile; its phases count from its creation, each once."""
         kind = str(after["kind"])
         where = (kind, key)

@@ -2,12 +2,10 @@
 
 The request thread encodes the line while its names are at hand and keeps nothing else of the request alive;
 the slow part, the write, is the other thread's. What waits is bounded: when the reader of standard output
-blocks,
-or a write fails (a full disk, a closed pipe), lines are dropped and counted rather than requests delayed. The
-thread tries again for ever, from the byte where it stopped, so that no line is cut; the log has a line when
-it
-begins to fail or to drop, and when it is over. A line holds names, outcomes and findings, which
-quote annotations; never an environment value, a body or a patch.
+blocks, or a write fails (a full disk, a closed pipe), lines are dropped and counted rather than requests
+delayed. The thread tries again for ever, from the byte where it stopped, so that no line is cut; the log has
+a line when it begins to fail or to drop, and when it is over. A line holds names, outcomes and findings,
+which quote annotations; never an environment value, a body or a patch.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class OperatorMetrics(Collector):
             "vestibule_operator_leading", "1 when this process leads.", value=self.leading()
         )
 
-    def beside(self, collector: Collector) -> None:
+    def include(self, collector: Collector) -> None:
         """Show another collector's metrics, too."""
         self._registry.register(collector)
 

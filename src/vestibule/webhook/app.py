@@ -39,9 +39,9 @@ logger = logging.getLogger(__name__)
 
 _PATHS = frozenset({"/mutate", "/mutate-v1-pod"})
 """Paths of the upstream webhooks, so that their webhook configurations need no change."""
-_BESIDE_SECONDS = 5
+_REFRESH_SECONDS = 5
 """Seconds between two reads of the policy sources; some need a request to the API server."""
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 """Seconds between two checks of files; a check is a few ``stat`` calls."""
 
 
@@ -53,7 +53,7 @@ class ClusterBackend(Reader, WatchedCache, Writer, ObjectLister, Protocol):
         """Live reads so far, by kind and result."""
         ...
 
-    def numbers(self) -> Mapping[str, float]:
+    def cache_metrics(self) -> Mapping[str, float]:
         """What the metrics show of the caches."""
         ...
 
@@ -144,7 +144,7 @@ class WebhookProcess:
         self._health_server = HttpsServer(self._health, tls=None, name="health")
         self._metrics.watch_server(self.server.stats)
         self._metrics.lookups = cluster.lookups
-        self._metrics.watch_caches(cluster.numbers)
+        self._metrics.watch_caches(cluster.cache_metrics)
         state = self._certificate.state
         self._metrics.gauges[
             "vestibule_certificate_expiry_seconds", "When the served certificate ends, Unix time."
@@ -220,7 +220,7 @@ class WebhookProcess:
         if self._serving.health_addr:
             await self._health_server.start([_address(self._serving.health_addr)])
         tasks = [
-            asyncio.create_task(self._cluster.run(_LOOK_SECONDS), name="cluster"),
+            asyncio.create_task(self._cluster.run(_POLL_SECONDS), name="cluster"),
             asyncio.create_task(self._watch_settings(), name="settings"),
         ]
         serve = asyncio.create_task(self._serve(ready), name="serve")
@@ -270,10 +270,10 @@ class WebhookProcess:
     async def _watch_settings(self) -> None:
         seconds = 0
         while True:
-            if seconds % _BESIDE_SECONDS == 0 or self._policies.unread():
-                await self._policies.look()
+            if seconds % _REFRESH_SECONDS == 0 or self._policies.unread():
+                await self._policies.refresh()
             seconds += 1
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
             self._policies.check()
 
 

@@ -129,7 +129,7 @@ class Handler:
         return self._encode(review, verdict, policy, started)
 
     def _encode(self, review: DecodedReview, verdict: Verdict, policy: Policy, started: float) -> bytes:
-        body = reviews.encode(review, verdict, tell=policy.rules.tell)
+        body = reviews.encode(review, verdict, report=policy.rules.warn)
         self._observer.verdict(review, verdict, time.perf_counter() - started)
         return body
 

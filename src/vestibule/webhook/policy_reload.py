@@ -2,8 +2,7 @@
 new, never both.
 
 A pod is more than one request: the API server calls again after other webhooks. So the previous sandbox
-policy
-is retained for a moment, and pods that began with it are finished with it.
+policy is retained for a moment, and pods that began with it are finished with it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class CurrentPolicy:
         self._clock = clock
         self._earlier: list[tuple[float, SandboxPolicy]] = []
         self._watched = watched
-        self._supplements = sources
+        self._policy_sources = sources
         self._policy = compile_policy(watched.settings)
         self.failures = 0
         """Settings files that were not taken up."""
@@ -53,15 +52,15 @@ class CurrentPolicy:
     @property
     def broken(self) -> int:
         """Policies that refuse identities in their scope, and entries that cannot be used."""
-        return len(self._policy.broken) + len(self._supplements.problems)
+        return len(self._policy.broken) + len(self._policy_sources.problems)
 
     def unread(self) -> str:
         """What keeps the policy from being whole; empty when nothing does."""
-        return self._supplements.missing(self._watched.settings)
+        return self._policy_sources.missing(self._watched.settings)
 
     def check(self) -> None:
         """Look at the file once; take it up when it has changed and is good."""
-        self._forget()
+        self._drop()
         before = self._watched.error
         if self._watched.check():
             self._compile()
@@ -72,20 +71,20 @@ class CurrentPolicy:
                 "settings not taken up, keeping the last good ones", extra={"error": self._watched.error}
             )
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Read the policy sources and apply changes."""
-        if await self._supplements.look(self._watched.settings):
+        if await self._policy_sources.look(self._watched.settings):
             self._compile()
             logger.info("policy taken up")
 
     def _compile(self) -> None:
         before, old = self._policy.broken, self._policy.sandbox
-        settings = self._supplements.applied(self._watched.settings)
-        kata_policy = self._supplements.kata_policy(settings)
+        settings = self._policy_sources.applied(self._watched.settings)
+        kata_policy = self._policy_sources.kata_policy(settings)
         if old is not None:
             self._earlier.append((self._clock() + MOMENT, old))
-        self._policy = compile_policy(settings, self._supplements.objects, kata_policy)
-        self._forget()
+        self._policy = compile_policy(settings, self._policy_sources.objects, kata_policy)
+        self._drop()
         for problem in self._policy.broken:
             if problem not in before:
                 logger.error(
@@ -93,7 +92,7 @@ class CurrentPolicy:
                     extra={"place": problem.place, "problem": str(problem)},
                 )
 
-    def _forget(self) -> None:
+    def _drop(self) -> None:
         """What is older than a moment: a pod that names it gets what is in force."""
         now = self._clock()
         self._earlier = [(until, kata_policy) for until, kata_policy in self._earlier if until > now]

@@ -2,8 +2,7 @@
 that is wrong, and changes to confidential pods where no policy of the API server guards them.
 
 The rules are those of ``vestibule lint``. Other kinds pass: a wide webhook configuration must not be able to
-harm
-them.
+harm them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """One JSON patch ``add`` as an edit of YAML text: lines are put in, all else stays as it is, byte for byte.
 
 Loading and dumping with a comment-preserving library moves comments that follow the place of insertion and
-evens out
-mixed indentation; text that is not touched cannot suffer either. New entries go behind the last content of
-their list or mapping, before the comments that follow. Raises UnsupportedEdit for the few shapes that have no
-such place (a list in a list on one line); the caller then rewrites the document.
+evens out mixed indentation; text that is not touched cannot suffer either. New entries go behind the last
+content of their list or mapping, before the comments that follow. Raises UnsupportedEdit for the few shapes
+that have no such place (a list in a list on one line); the caller then rewrites the document.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def loopback(host: str) -> bool:
 
 def _certified(wanted: SimulatorOptions) -> tuple[ssl.SSLContext, str]:
     now = datetime.datetime.now(datetime.UTC)
-    ours = certificate_authority.new_authority("vestibule simulator", now=now, life=_LIFE)
+    ours = certificate_authority.new_ca("vestibule simulator", now=now, life=_LIFE)
     names = ["localhost", "127.0.0.1", "::1"]
     if wanted.host not in ("", "0.0.0.0", "::", *names):  # noqa: S104
         names.append(wanted.host)

@@ -1,4 +1,4 @@
-"""Settings of the Azure Workload Identity vocabulary, ``azure.workload.identity/*``."""
+"""Settings of the Azure Workload Identity dialect, ``azure.workload.identity/*``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AUTHORITIES: Final = {
 }
 """Cloud names in lower case, and where their tokens are exchanged."""
 YOUNGER: Final = {"azurebleucloud": "https://login.sovcloud-identity.fr/"}
-"""Clouds that the original does not know and dies of; HyperShift lets people choose them."""
+"""Clouds at which AZWI exits; HyperShift allows them."""
 MOUNTS: Final = {
     "1.5": "/var/run/secrets/azure/tokens",
     "1.6.0": "/var/run/secrets/azure/wi",
@@ -96,7 +96,7 @@ class AzwiSettings(SettingsSection, frozen=True):
 
 
 def authority(settings: AzwiSettings, *, strict: bool) -> str | None:
-    """Where tokens are exchanged; None when the cloud is unknown, to the original where we are strict.
+    """Where tokens are exchanged; None if the cloud is unknown, in strict mode to AZWI.
 
     A cloud of one's own (``AzureStackCloud``) has no place that we could know: ``authorityHost`` says it.
     """
@@ -111,7 +111,7 @@ def version(text: str) -> tuple[int, int] | None:
 
 
 def problems(settings: AzwiSettings, *, strict: bool) -> Iterator[tuple[str, str]]:
-    """Field and what is wrong with it. What the original dies of and a cluster can live with is an error in
+    """Field and what is wrong with it. What AZWI exits at and a cluster can tolerate is an error in
     strict only."""
     if strict and authority(settings, strict=True) is None:
         yield "cloud", f"There is no cloud environment matching the name {settings.cloud!r}"
@@ -170,7 +170,7 @@ class _NamespaceSelector(msgspec.Struct, rename="camel", forbid_unknown_fields=T
 
 
 def label_selector(endpoint: TokenEndpoint) -> dict[str, object] | None:
-    """The selector as it stands in a pod; None when the text is none."""
+    """The parsed selector; None if the text is invalid."""
     try:
         msgspec.json.decode(endpoint.ca_label_selector, type=_NamespaceSelector)
     except msgspec.MsgspecError:

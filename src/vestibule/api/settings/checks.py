@@ -22,9 +22,9 @@ def problems(settings: Settings, place: str) -> list[errors.InputProblem]:
     """What the types cannot say, all of it."""
     found: list[errors.InputProblem] = []
 
-    def want(ok: bool, field: str, value: object, wanted: str) -> None:
+    def want(ok: bool, field: str, value: object, expected: str) -> None:
         if not ok:
-            found.append(errors.InputProblem(place, field, f"is {value!r}, want {wanted}"))
+            found.append(errors.InputProblem(place, field, f"is {value!r}, want {expected}"))
 
     strict = settings.mode == "strict"
     want(settings.mount_root.startswith("/") or strict, "mountRoot", settings.mount_root, "an absolute path")
@@ -112,8 +112,8 @@ def problems(settings: Settings, place: str) -> list[errors.InputProblem]:
     )
     added = settings.install.aro_kinds
     for index, value in enumerate(added):
-        wanted = aso.problem(value, added[:index])
-        want(not wanted, f"install.aroKinds[{index}]", value, wanted)
+        problem = aso.problem(value, added[:index])
+        want(not problem, f"install.aroKinds[{index}]", value, problem)
     want(settings.install.aro or not added, "install.aroKinds", list(added), "none without install.aro")
     want(len(added) <= aso.MOST, "install.aroKinds", len(added), f"at most {aso.MOST}")
     everywhere = settings.install.hosted_all_namespaces

@@ -1,4 +1,4 @@
-"""Settings of the EKS vocabulary, ``eks.amazonaws.com/*``: web identity and Pod Identity (container
+"""Settings of the EKS dialect, ``eks.amazonaws.com/*``: web identity and Pod Identity (container
 credentials)."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ContainerCredentials(SettingsSection, frozen=True):
 
 
 class MappedRole(SettingsSection, frozen=True, rename="pascal"):
-    """What the mapping gives an account; the field names are those of the original's ConfigMap."""
+    """What the mapping gives an account; the field names are those of the EKS webhook's ConfigMap."""
 
     role_arn: str = msgspec.field(default="", name="RoleARN")
     audience: str = ""

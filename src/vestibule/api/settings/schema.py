@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 
 from vestibule import errors
-from vestibule.api.annotation_keys import Vocabulary
+from vestibule.api.annotation_keys import DialectName
 from vestibule.api.settings import checks
 from vestibule.api.settings.azwi import AzwiSettings
 from vestibule.api.settings.eks import EksSettings
@@ -248,11 +248,10 @@ class Settings(SettingsSection, frozen=True):
     mode: Mode = "better"
     """``better`` fixes the defects of the upstream webhook and warns the user; ``strict`` produces the same
     pod and the same response."""
-    vocabularies: tuple[Vocabulary, ...] = ("cwii",)
-    """Dialects in order of precedence: where two request the same cloud, the first one is used, and
-    the user gets a warning. ``cwii`` is ``cwii.dev/*``, ``azwi`` is
-    ``azure.workload.identity/*``, ``eks`` is ``eks.amazonaws.com/*``, ``wif`` is ``cloud.google.com/*``,
-    ``gke`` is ``iam.gke.io/*``."""
+    vocabularies: tuple[DialectName, ...] = ("cwii",)
+    """Dialects in order of precedence: where two request the same cloud, the first one is used, and the user
+    gets a warning. ``cwii`` is ``cwii.dev/*``, ``azwi`` is ``azure.workload.identity/*``, ``eks`` is
+    ``eks.amazonaws.com/*``, ``wif`` is ``cloud.google.com/*``, ``gke`` is ``iam.gke.io/*``."""
     mount_root: str = "/var/run/secrets/cwii.dev"
     """Directory in the containers below which tokens appear."""
     token_expiration_seconds: int = 3600

@@ -1,4 +1,4 @@
-"""Settings of two vocabularies: that of the GCP workload identity federation webhook, ``cloud.google.com/*``,
+"""Settings of two dialects: that of the GCP workload identity federation webhook, ``cloud.google.com/*``,
 and GKE's, ``iam.gke.io/gcp-service-account``."""
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def delete(**given: Any) -> None:
 
     flags.require(given, "--name", "--subscription-id")
     called = _names(given)
-    deletes_account = not given["whole_group"] and (
+    deletes_account = not given["entire_group"] and (
         given["account"] or not names.account_flaw(called.account)
     )
     if not deletes_account:
@@ -133,7 +133,7 @@ def delete(**given: Any) -> None:
             endpoints.of(given["cloud"]),
             given["subscription"],
             run.options(given),
-            whole_group=given["whole_group"],
+            entire_group=given["entire_group"],
         ),
         given,
     )

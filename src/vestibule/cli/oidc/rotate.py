@@ -35,7 +35,7 @@ With --kubeconfig and --service-account the switch is detected in fresh tokens. 
 A key that the cluster signs with is never retired.
 Exit codes: 0 it went on or waits, 1 something failed, 2 the input is wrong.
 """
-_LOOK_EVERY = 15.0
+_POLL_SECONDS = 15.0
 """Seconds between two polls with --wait."""
 
 
@@ -155,8 +155,8 @@ def rotate(
     progress = rotation.advance(setup, switched=switched)
     _show(progress, setup, output)
     while wait and progress.next.do != "nothing" and (cluster or progress.next.do != "switch"):
-        left = progress.next.until - time.time() if progress.next.until else _LOOK_EVERY
-        time.sleep(min(_LOOK_EVERY, max(0.1, left)))
+        left = progress.next.until - time.time() if progress.next.until else _POLL_SECONDS
+        time.sleep(min(_POLL_SECONDS, max(0.1, left)))
         stage = progress.stage
         try:
             progress = rotation.advance(setup)

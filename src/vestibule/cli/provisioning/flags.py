@@ -243,7 +243,7 @@ FLAGS: Final = (
         _AZURE,
         "Also delete the OIDC resource group, if it holds nothing else.",
         _SWITCH,
-        "whole_group",
+        "entire_group",
     ),
     ProvisionFlag(
         "--for", _AZURE, "Command that the role must allow.", _ROLE_COMMANDS, "command", required=True

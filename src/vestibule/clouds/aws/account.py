@@ -41,7 +41,7 @@ class IamOidcProvider(NamedTuple):
 
     arn: str
     url: str
-    """Without ``https://``, as IAM tells it."""
+    """Without ``https://``, as in IAM."""
     clients: tuple[str, ...]
     tags: Mapping[str, str]
 
@@ -58,7 +58,7 @@ class IamRole(NamedTuple):
 
 
 class AwsAccount:
-    """Calls, as whoever runs this; boto3 takes region, login and endpoints from where it always does."""
+    """AWS API calls; boto3 finds region, credentials and endpoints as usual."""
 
     def __init__(self, region: str) -> None:
         try:
@@ -76,7 +76,7 @@ class AwsAccount:
     # ── buckets ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def bucket(self, name: str) -> S3Bucket | None:
-        """A bucket of ours by name. Raises AwsCallError when it is somebody else's."""
+        """A bucket of ours by name. Raises AwsCallError if another account owns it."""
         if maybe(f"bucket {name}", lambda: self.s3.head_bucket(Bucket=name)) is None:
             return None
         found = maybe(f"bucket {name}", lambda: self.s3.get_bucket_tagging(Bucket=name))
@@ -142,13 +142,13 @@ class AwsAccount:
 
     def create_provider(self, url: str, clients: tuple[str, ...], tags: Mapping[str, str]) -> str:
         """Trust an issuer; its ARN. IAM looks up the certificate of the issuer by itself."""
-        made = do(
+        created = do(
             f"OIDC provider {url}",
             lambda: self._iam.create_open_id_connect_provider(
                 Url=url, ClientIDList=list(clients), Tags=_listed(tags)
             ),
         )
-        return str(made["OpenIDConnectProviderArn"])
+        return str(created["OpenIDConnectProviderArn"])
 
     def add_client(self, arn: str, client: str) -> None:
         """Take tokens for this audience, too."""
@@ -194,7 +194,7 @@ class AwsAccount:
     ) -> str:
         """Create it; its ARN."""
         more = {"PermissionsBoundary": boundary} if boundary else {}
-        made = do(
+        created = do(
             f"role {name}",
             lambda: self._iam.create_role(
                 RoleName=name,
@@ -204,7 +204,7 @@ class AwsAccount:
                 **more,
             ),
         )
-        return str(made["Role"]["Arn"])
+        return str(created["Role"]["Arn"])
 
     def trust(self, name: str, trust: Mapping[str, Any]) -> None:
         """Who may take the role."""
@@ -252,8 +252,8 @@ def do(what: str, call: Callable[[], T]) -> T:
     try:
         return call()
     except ClientError as error:
-        said = error.response.get("Error", {})
-        raise AwsCallError(what, str(said.get("Code", "")), str(said.get("Message", ""))) from error
+        failure = error.response.get("Error", {})
+        raise AwsCallError(what, str(failure.get("Code", "")), str(failure.get("Message", ""))) from error
     except NoCredentialsError as error:
         raise errors.Forbidden(f"{what}: no login to AWS: {error}") from error
     except BotoCoreError as error:

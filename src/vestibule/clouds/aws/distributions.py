@@ -1,4 +1,4 @@
-"""CloudFront in front of a bucket that nobody else can read: the issuer where public buckets are forbidden.
+"""CloudFront in front of a private bucket: the issuer where public buckets are forbidden.
 
 A distribution is found by its tag. Reading the bucket is allowed to this one distribution only (origin access
 control). Changes take minutes to reach every edge; who needs them waits.
@@ -61,7 +61,7 @@ def create(account: AwsAccount, bucket: str, origin: str, tags: Mapping[str, str
             }
         ),
     )
-    made = do(
+    created = do(
         f"distribution for {bucket}",
         lambda: account.cdn.create_distribution_with_tags(
             DistributionConfigWithTags={
@@ -70,7 +70,9 @@ def create(account: AwsAccount, bucket: str, origin: str, tags: Mapping[str, str
             }
         ),
     )["Distribution"]
-    return Distribution(made["Id"], made["ARN"], made["DomainName"], True, made["Status"] == "Deployed", tags)
+    return Distribution(
+        created["Id"], created["ARN"], created["DomainName"], True, created["Status"] == "Deployed", tags
+    )
 
 
 def _config(bucket: str, origin: str, control: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ _ABSENT: Final = frozenset(
     {"ResourceGroupNotFound", "ResourceNotFound", "ContainerNotFound", "NotFound", "ParentResourceNotFound"}
 )
 _POLL: Final = 2.0
-"""Seconds between looks at a long operation, unless the server says otherwise."""
+"""Seconds between polls of a long-running operation, unless the server sends Retry-After."""
 
 
 class Arm:
@@ -170,13 +170,13 @@ class Arm:
         ]
 
     @translated
-    def put_credential(self, group: str, identity: str, wanted: FederatedCredential) -> None:
+    def put_credential(self, group: str, identity: str, desired: FederatedCredential) -> None:
         """Writing federated credential of managed identity."""
         from azure.mgmt.msi.models import FederatedIdentityCredential as Body
 
-        body = Body(issuer=wanted.issuer, subject=wanted.subject, audiences=list(wanted.audiences))
+        body = Body(issuer=desired.issuer, subject=desired.subject, audiences=list(desired.audiences))
         calls = self._identities.federated_identity_credentials
-        calls.create_or_update(group, identity, wanted.name, body)
+        calls.create_or_update(group, identity, desired.name, body)
 
     @translated
     def delete_credential(self, group: str, identity: str, name: str) -> None:

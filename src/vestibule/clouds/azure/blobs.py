@@ -20,7 +20,7 @@ def store(
     credential: TokenCredential,
     shared_key: Callable[[], str] | None,
 ) -> AzureBlobs:
-    """A container to write to: as whoever runs this, with the account's key where that is not enough."""
+    """A container to write to: with the login, or with the account's key where that is not enough."""
     return AzureBlobs(cloud.blobs(account), container, credential=credential, shared_key=shared_key)
 
 
@@ -37,7 +37,7 @@ def enable_website(
         try:
             service.set_service_properties(static_website=StaticWebsite(enabled=True))
         except HttpResponseError as error:
-            # an owner of the account has no right to its data, but may ask for its key
+            # an owner of the account has no permission for its data, but may list its keys
             if error.status_code not in (401, 403) or login is shared_key:
                 raise
         else:

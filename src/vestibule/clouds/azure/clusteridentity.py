@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def credential(spec: Mapping[str, Any], secret: Mapping[str, str], cloud: AzureEndpoints) -> TokenCredential:
-    """The credential that an identity stands for; ``secret`` is the decoded data of the Secret it names.
+    """The credential of an identity; ``secret`` is the decoded data of the Secret it names.
 
     Raises InvalidInput where something is missing, MissingExtra.
     """

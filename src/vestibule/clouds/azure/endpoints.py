@@ -34,7 +34,7 @@ class AzureEndpoints(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     vault_address: str = ""
     """Where vaults are when that is not ``https://<vault>.<suffix>``; ``{vault}`` is replaced."""
     known: bool = False
-    """Whether Entra knows this cloud by itself; else a login asks nobody about the authority."""
+    """Whether Entra knows this cloud; else the login skips instance discovery."""
 
     def blobs(self, account: str) -> str:
         """Where the blobs of an account are written."""

@@ -1,4 +1,4 @@
-"""What Azure says when it says no, as errors of ours; codes are kept, tokens and addresses are not."""
+"""Azure's errors as vestibule's exceptions; with codes, without tokens and addresses."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ _ADVICE: Final = {
         "private one behind a CDN or Front Door (--issuer-mode private --issuer-url), or publish elsewhere "
         "(--issuer-mode none writes the documents for another host)"
     ),
-    "AuthorizationFailed": "the login has no right to it; `vestibule azure role` prints the role it needs",
-    "StorageAccountAlreadyTaken": "somebody else in Azure has this name; choose --storage-account-name",
-    "LinkedAuthorizationFailed": "the login has no right to a resource that this one names",
+    "AuthorizationFailed": (
+        "the login has no permission for it; `vestibule azure role` prints the role that it needs"
+    ),
+    "StorageAccountAlreadyTaken": (
+        "the name is taken by another Azure customer; choose --storage-account-name"
+    ),
+    "LinkedAuthorizationFailed": "the login has no permission for a resource that this one refers to",
     "SubscriptionNotFound": "the subscription does not exist, or the login's tenant does not have it",
 }
 
@@ -29,8 +33,8 @@ class AzureCallError(errors.VestibuleError):
     def __init__(self, what: str, code: str, status: int, text: str) -> None:
         self.code, self.status = code, status
         advice = _ADVICE.get(code)
-        said = text.splitlines()[0].strip()[:300] if text.strip() else f"status {status}"
-        super().__init__(f"{what}: {code or status}: {said}" + (f"; {advice}" if advice else ""))
+        message = text.splitlines()[0].strip()[:300] if text.strip() else f"status {status}"
+        super().__init__(f"{what}: {code or status}: {message}" + (f"; {advice}" if advice else ""))
 
 
 def translated(call: Callable[..., T]) -> Callable[..., T]:

@@ -1,7 +1,7 @@
 """Keys of vaults: a key is made where there is none, never a second version.
 
-Two ways lead to a key, and identities often have rights on one of them alone: the resource manager, and the
-vault itself. Behind one port: the manager is asked first, and the vault where the manager refuses.
+Two ways lead to a key, and identities often have permissions on only one of them: the resource manager, and
+the vault itself. Behind one port: the manager is asked first, and the vault where the manager refuses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ABSENT: Final = frozenset({"KeyNotFound", "ResourceNotFound", "NotFound"})
 _SIZE: Final = 2048
 _PATIENCE: Final = {"retry_total": 2, "connection_timeout": 5, "read_timeout": 20}
-_RIGHTS: Final = (
+_PERMISSIONS: Final = (
     "the identity may read the key neither through the resource manager (Microsoft.KeyVault/vaults/keys, "
     "read and write) nor in the vault itself (Key Vault Crypto Officer)"
 )
@@ -30,7 +30,7 @@ class KeyVersion(NamedTuple):
 
     version: str
     created: float | None
-    """Seconds since the epoch, where the vault tells."""
+    """Seconds since the epoch, if the vault returns it."""
 
 
 class VaultKeys(Protocol):
@@ -66,7 +66,7 @@ class _ManagerOrVaultKeys:
         except AzureCallError as fault:
             if fault.status != 403:
                 raise
-            raise errors.Forbidden(f"{_RIGHTS}: {refusal}; {fault}") from fault
+            raise errors.Forbidden(f"{_PERMISSIONS}: {refusal}; {fault}") from fault
 
 
 class ResourceManagerKeys:
@@ -84,7 +84,7 @@ class ResourceManagerKeys:
 
     def version(self, group: str, vault: str, key: str) -> KeyVersion:
         """See VaultKeys."""
-        return _found_or_made(self._current, self._made, group, vault, key)
+        return _find_or_create(self._current, self._create, group, vault, key)
 
     @translated
     def _current(self, group: str, vault: str, key: str) -> KeyVersion:
@@ -92,12 +92,12 @@ class ResourceManagerKeys:
         return _managed(self._client.keys.get(group, vault, key))
 
     @translated
-    def _made(self, group: str, vault: str, key: str) -> KeyVersion:
+    def _create(self, group: str, vault: str, key: str) -> KeyVersion:
         """Making the key."""
         from azure.mgmt.keyvault.models import KeyCreateParameters, KeyProperties
 
-        wanted = KeyCreateParameters(properties=KeyProperties(kty="RSA", key_size=_SIZE))
-        return _managed(self._client.keys.create_if_not_exist(group, vault, key, wanted))
+        parameters = KeyCreateParameters(properties=KeyProperties(kty="RSA", key_size=_SIZE))
+        return _managed(self._client.keys.create_if_not_exist(group, vault, key, parameters))
 
 
 class VaultDataPlaneKeys:
@@ -109,7 +109,7 @@ class VaultDataPlaneKeys:
 
     def version(self, group: str, vault: str, key: str) -> KeyVersion:
         """See VaultKeys; the group does not matter, as the names of vaults are unique."""
-        return _found_or_made(self._current, self._made, vault, key)
+        return _find_or_create(self._current, self._create, vault, key)
 
     @translated
     def _current(self, vault: str, key: str) -> KeyVersion:
@@ -118,7 +118,7 @@ class VaultDataPlaneKeys:
             return _own(client.get_key(key))
 
     @translated
-    def _made(self, vault: str, key: str) -> KeyVersion:
+    def _create(self, vault: str, key: str) -> KeyVersion:
         """Making the key in the vault."""
         with self._client(vault, retry_total=0) as client:
             return _own(client.create_rsa_key(key, size=_SIZE))
@@ -135,25 +135,25 @@ class VaultDataPlaneKeys:
         )
 
 
-def _found_or_made(
-    current: Callable[..., KeyVersion], made: Callable[..., KeyVersion], *place: str
+def _find_or_create(
+    current: Callable[..., KeyVersion], create: Callable[..., KeyVersion], *place: str
 ) -> KeyVersion:
     try:
         return current(*place)
     except AzureCallError as fault:
         if fault.status != 404 or (fault.code and fault.code not in _ABSENT):
             raise
-    return made(*place)
+    return create(*place)
 
 
 def _managed(key: Any) -> KeyVersion:
     """The last part of the address of the key's version."""
     properties = key.properties
     version = str(properties.key_uri_with_version or "").rstrip("/").rpartition("/")[2]
-    made = properties.attributes.created if properties.attributes is not None else None
-    return KeyVersion(version, float(made) if made is not None else None)
+    created = properties.attributes.created if properties.attributes is not None else None
+    return KeyVersion(version, float(created) if created is not None else None)
 
 
 def _own(key: Any) -> KeyVersion:
-    made = key.properties.created_on
-    return KeyVersion(str(key.properties.version or ""), made.timestamp() if made is not None else None)
+    created = key.properties.created_on
+    return KeyVersion(str(key.properties.version or ""), created.timestamp() if created is not None else None)

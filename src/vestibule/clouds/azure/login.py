@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def login(cloud: AzureEndpoints) -> TokenCredential:
-    """Whoever runs this; nothing is asked before the first call. Raises MissingExtra."""
+    """The default credential; no request before the first call. Raises MissingExtra."""
     try:
         from azure.identity import DefaultAzureCredential
     except ModuleNotFoundError as error:
         raise MissingExtra("azure", "azure") from error
-    made: TokenCredential = DefaultAzureCredential(
+    credential: TokenCredential = DefaultAzureCredential(
         authority=cloud.authority,
         # an authority that Entra does not list would be looked up there, and refused
         disable_instance_discovery=not cloud.known,
     )
-    return made
+    return credential

@@ -57,7 +57,7 @@ class ManagedIdentity(NamedTuple):
 
 
 class AzureRole(NamedTuple):
-    """A role definition."""
+    """An Azure role definition."""
 
     id: str
     name: str

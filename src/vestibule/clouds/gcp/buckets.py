@@ -30,11 +30,11 @@ class GcsBuckets:
         self._all = f"{endpoint}/storage/v1/b"
 
     def bucket(self, name: str) -> GcsBucket | None:
-        """A bucket, whoever's."""
+        """A bucket of any owner."""
         try:
             found = self._rest.maybe("GET", self._bucket(name), f"bucket {name}")
         except GcpCallError as fault:
-            if fault.status == 403 and "does not have" in str(fault):  # a stranger's, or there is none
+            if fault.status == 403 and "does not have" in str(fault):  # owned by another project, or missing
                 return GcsBucket(name)
             raise
         if found is None:

@@ -1,6 +1,6 @@
-"""Who we are: where the original looks first, then where google-auth always looks.
+"""The credentials: first from ccoctl's variables, then as google-auth finds them.
 
-The original's places hold the key file of a service account: three variables, each with its path or its
+ccoctl's variables hold the key file of a service account: three variables, each with its path or its
 text, and a file in the home directory.
 """
 
@@ -27,7 +27,7 @@ def credentials() -> Any:
         from google.auth.exceptions import GoogleAuthError
     except ModuleNotFoundError as error:
         raise errors.MissingExtra("gcp", "gcp") from error
-    key = _original()
+    key = _ccoctl_credentials()
     if key is not None:
         return _of_key(*key)
     try:
@@ -37,7 +37,7 @@ def credentials() -> Any:
     return found
 
 
-def _original() -> tuple[str, str] | None:
+def _ccoctl_credentials() -> tuple[str, str] | None:
     """The text of a key file, and where it is from; an explicit choice of google-auth's goes first."""
     for name in VARIABLES:
         given = os.environ.get(name, "")
@@ -62,5 +62,5 @@ def _of_key(text: str, place: str) -> Any:
     try:
         return service_account.Credentials.from_service_account_info(json.loads(text), scopes=[SCOPE])  # type: ignore[no-untyped-call]
     except (ValueError, TypeError, AttributeError):
-        # whoever parsed it may quote it
+        # the parser's error may quote it
         raise InvalidInput(InputProblem(place, "", f"is no key of a service account, {_WANT}")) from None

@@ -29,7 +29,7 @@ class PoolProvider(NamedTuple):
     audiences: tuple[str, ...] = ()
     mapping: Mapping[str, str] = {}
     keys: str = ""
-    """A JWKS that is kept here; empty: the issuer is asked."""
+    """An uploaded JWKS; empty: Google reads the issuer."""
     description: str = ""
     deleted: bool = False
     disabled: bool = False
@@ -127,9 +127,9 @@ class WorkloadIdentityPools:
     def _provider(self, pool: str, name: str) -> str:
         return f"{self._pool(pool)}/providers/{quote(name, safe='')}"
 
-    def _begun(self, fault: GcpCallError, look: Callable[[], Any], description: str) -> None:
-        """What exists already, and was not seen: a try of ours was heard after all, and takes its time."""
-        found = self._rest.seen(look) if fault.status == 409 else None
+    def _begun(self, fault: GcpCallError, read: Callable[[], Any], description: str) -> None:
+        """An object that exists though it was not found: an earlier request succeeded late."""
+        found = self._rest.seen(read) if fault.status == 409 else None
         if found is None or found.deleted or found.description != description:
             raise fault
 

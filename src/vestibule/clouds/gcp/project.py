@@ -1,6 +1,6 @@
 """One project: its number, its policy, and what is in it. Reads give None for what does not exist.
 
-Policies are asked for in version 3, which alone tells of conditions: who writes back an older one loses them.
+Policies are asked for in version 3, the only one with conditions: writing back an older one would lose them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vestibule.clouds.gcp.serviceaccounts import ServiceAccounts
 
 
 class Project:
-    """Calls, as whoever runs this."""
+    """Google Cloud API calls of one project."""
 
     def __init__(
         self,

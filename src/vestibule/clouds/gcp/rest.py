@@ -22,7 +22,7 @@ _RETRIED: Final = frozenset({429, 500, 502, 503, 504})
 _POLLS: Final = 70
 _POLL: Final = 0.1
 _SLOWEST_POLL: Final = 2.0
-"""Seconds between two looks at an operation; 70 looks take a little over two minutes."""
+"""Seconds between two polls of an operation; 70 polls take a little over two minutes."""
 POLICY_TRIES: Final = 24
 """Attempts to change a policy while others do, or while a new account is not known everywhere."""
 _POLICY_PAUSE: Final = 10.0
@@ -39,7 +39,7 @@ class GcpCallError(errors.VestibuleError):
 
 
 class RestClient:
-    """Calls as whoever the credentials are of."""
+    """REST calls with the given credentials."""
 
     def __init__(self, credentials: Any, *, pause: Callable[[float], None] = time.sleep) -> None:
         from google.auth.transport.requests import AuthorizedSession
@@ -81,7 +81,7 @@ class RestClient:
         except (TransportError, RequestException) as error:
             if last:
                 text = "the same command goes on from there"
-                raise errors.Unavailable(f"{what}: no answer ({type(error).__name__}); {text}") from error
+                raise errors.Unavailable(f"{what}: no response ({type(error).__name__}); {text}") from error
             return None
         except GoogleAuthError as error:
             raise errors.Forbidden(f"{what}: the login failed: {str(error)[:300]}") from error
@@ -117,8 +117,8 @@ class RestClient:
         delay = _POLL
         for _ in range(_POLLS):
             if "error" in operation:
-                said = operation["error"]
-                raise GcpCallError(what, str(said.get("code", "")), 0, str(said.get("message", "")))
+                failure = operation["error"]
+                raise GcpCallError(what, str(failure.get("code", "")), 0, str(failure.get("message", "")))
             if operation.get("done") or "/operations/" not in str(operation.get("name", "")):
                 return
             self.pause(delay)
@@ -126,11 +126,11 @@ class RestClient:
             operation = self.call("GET", f"{base}/{operation['name']}", what)
         raise errors.Unavailable(f"{what}: not done after two minutes; the same command goes on from there")
 
-    def seen(self, look: Callable[[], T | None]) -> T | None:
-        """What somebody is making, once it is there; None when it does not come."""
+    def seen(self, read: Callable[[], T | None]) -> T | None:
+        """Wait for an object that is being created; None if it does not appear."""
         delay = _POLL
         for _ in range(_POLLS):
-            found = look()
+            found = read()
             if found is not None:
                 return found
             self.pause(delay)
@@ -164,7 +164,7 @@ def forbidden(fault: GcpCallError) -> bool:
 
 
 def _passes(fault: GcpCallError) -> bool:
-    """Whether somebody wrote in between, or something new is not known everywhere yet."""
+    """Whether there was a concurrent write, or a new object is not yet known everywhere."""
     if forbidden(fault):
         return False
     return fault.status in (404, 409, 412) or (fault.status == 400 and "does not exist" in str(fault))
@@ -176,10 +176,10 @@ def _read(answer: Any, what: str, *, repeated: bool) -> dict[str, Any]:
     except ValueError:
         found = None
     if answer.status_code >= 300:
-        said = found.get("error", {}) if isinstance(found, Mapping) else {}
-        said = said if isinstance(said, Mapping) else {"message": str(said)}
-        code, text = str(said.get("status", "")), str(said.get("message", ""))
+        failure = found.get("error", {}) if isinstance(found, Mapping) else {}
+        failure = failure if isinstance(failure, Mapping) else {"message": str(failure)}
+        code, text = str(failure.get("status", "")), str(failure.get("message", ""))
         raise GcpCallError(what, code, answer.status_code, text, repeated=repeated)
     if not isinstance(found, dict):
-        raise errors.Unavailable(f"{what}: the answer is no JSON object; is there a proxy in between?")
+        raise errors.Unavailable(f"{what}: the response is not a JSON object; is there a proxy in between?")
     return found

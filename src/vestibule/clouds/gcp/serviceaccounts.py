@@ -55,7 +55,7 @@ class ServiceAccounts:
         except GcpCallError as fault:
             if not (fault.repeated and fault.status == 409):
                 raise
-            # the first try was heard after all
+            # the first request succeeded after all
             found = next((one for one in self.listed() if one.id == identifier), None)
             if found is None or (found.display, found.description) != (display, description):
                 raise

@@ -1,6 +1,6 @@
 """Azure blobs: an Entra login first, the account's shared key only where the caller gives one.
 
-Many companies forbid shared keys, so they are never asked for unless the login has no right to the data. The
+Many companies forbid shared keys, so they are never read unless the login has no permission for the data. The
 address of the account is its own setting: behind a website, a CDN or a front door the issuer has another.
 """
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from azure.core.exceptions import HttpResponseError
     from azure.storage.blob import BlobClient, BlobServiceClient
 
-_ROLE: Final = "the login has no right to the data: give it the role Storage Blob Data Contributor"
+_ROLE: Final = "the login has no permission for the data: give it the role Storage Blob Data Contributor"
 _NETWORK: Final = "the network rules of the account do not let this machine in"
-_STRANGER: Final = "the login or the key is not that of this account"
+_WRONG_CREDENTIALS: Final = "the login or the key is not that of this account"
 _ADVICE: Final = {
-    "AuthorizationPermissionMismatch": f"{_ROLE}; a new role takes some minutes to count",
+    "AuthorizationPermissionMismatch": f"{_ROLE}; a new role assignment takes some minutes to apply",
     "InsufficientAccountPermissions": _ROLE,
     "AuthorizationFailure": f"{_NETWORK}, or the login is of another tenant",
     "NetworkAclsValidationFailure": _NETWORK,
     "KeyBasedAuthenticationNotPermitted": "the account forbids shared keys: log in to Entra instead",
-    "AuthenticationFailed": _STRANGER,
-    "InvalidAuthenticationInfo": _STRANGER,
+    "AuthenticationFailed": _WRONG_CREDENTIALS,
+    "InvalidAuthenticationInfo": _WRONG_CREDENTIALS,
     "AccountIsDisabled": "the account is disabled",
     "PublicAccessNotPermitted": "the account forbids public access",
 }
@@ -169,8 +169,8 @@ class AzureBlobs:
             return ports.changed(self.where, name)
         if status in (401, 403) or code in _ADVICE:
             return errors.Forbidden(f"{self.where}: {_ADVICE.get(code, 'refused')} ({code or status})")
-        said = code or (error.reason or "").strip()
-        return errors.Unavailable(f"{self.where}: status {status} {said}".rstrip())
+        reason = code or (error.reason or "").strip()
+        return errors.Unavailable(f"{self.where}: status {status} {reason}".rstrip())
 
     def _logged_in(self) -> None:
         """Ask for the login by itself: inside a call the SDK would try it again and again."""
@@ -179,7 +179,7 @@ class AzureBlobs:
         if self._credential is None:
             return
         try:
-            self._credential.get_token(_SCOPE)  # kept by the credential: no call after the first
+            self._credential.get_token(_SCOPE)  # cached by the credential: no request after the first
         except ClientAuthenticationError as error:
             if self._shared_key is None:
                 raise errors.Forbidden(f"{self.where}: no login to Entra: {_first_line(error)}") from error
@@ -204,8 +204,8 @@ class AzureBlobs:
 def _after(error: HttpResponseError) -> float:
     """Seconds that the server wants us to wait."""
     headers = getattr(error.response, "headers", None) or {}
-    said = str(headers.get("Retry-After", ""))
-    return float(said) if said.isdigit() else 0.0
+    header = str(headers.get("Retry-After", ""))
+    return float(header) if header.isdigit() else 0.0
 
 
 def _login() -> TokenCredential:

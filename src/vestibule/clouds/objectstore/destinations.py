@@ -27,7 +27,8 @@ _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", re.ASCII)
 _PREFIX: Final = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*", re.ASCII)
 _WANT: Final = "want dir:PATH, azblob:ACCOUNT/CONTAINER, s3://BUCKET or gs://BUCKET"
 KEY_VARIABLE: Final = "AZURE_STORAGE_KEY"
-"""The shared key, for those who still use one; never a flag, since flags are seen by everybody."""
+"""The shared key, for those who still use one; never a flag, since other users of the machine can see
+flags."""
 
 
 class Destination(NamedTuple):

@@ -1,8 +1,8 @@
 """A directory as a place for documents: for a web server of your own, or to carry them elsewhere.
 
-A document is replaced as a whole: written beside, flushed, renamed. Symbolic links below the directory are
-not followed, since whoever can write there could lead us anywhere. The ETag is the content's own digest; a
-lock on the directory makes "compare and write" one step among programs that use it too.
+A document is replaced as a whole: written to a temporary file, flushed, renamed. Symbolic links below the
+directory are not followed, since they could point anywhere. The ETag is the content's own digest; a lock on
+the directory makes "compare and write" one step among programs that use it too.
 """
 
 from __future__ import annotations
@@ -108,16 +108,16 @@ class Directory:
             raise ports.changed(self.where, name)
 
     def _replace(self, folder: int, last: str, body: bytes) -> None:
-        beside = f".{last}.{secrets.token_hex(6)}"
+        temporary = f".{last}.{secrets.token_hex(6)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        file = os.open(beside, flags, self._mode, dir_fd=folder)
+        file = os.open(temporary, flags, self._mode, dir_fd=folder)
         with contextlib.ExitStack() as undo:
-            undo.callback(os.unlink, beside, dir_fd=folder)
+            undo.callback(os.unlink, temporary, dir_fd=folder)
             with os.fdopen(file, "wb") as opened:
                 opened.write(body)
                 opened.flush()
                 os.fsync(file)
-            os.replace(beside, last, src_dir_fd=folder, dst_dir_fd=folder)
+            os.replace(temporary, last, src_dir_fd=folder, dst_dir_fd=folder)
             undo.pop_all()
         os.fsync(folder)
 

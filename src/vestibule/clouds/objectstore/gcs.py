@@ -38,7 +38,7 @@ class Gcs:
                     return None
                 if (blob.size or 0) > ports.LARGEST:
                     raise ports.too_large(self.where, name)
-                # a download overwrites what the object said of itself
+                # a download overwrites the object's own metadata
                 about = (str(blob.generation), blob.content_type or "", blob.cache_control or "")
                 body = self._body(blob)
                 if body is not None:
@@ -47,7 +47,7 @@ class Gcs:
             self._failed(error, name)
 
     def _exists(self) -> None:
-        """Tell a missing object from a missing bucket, where we may look at the bucket."""
+        """Distinguish a missing object from a missing bucket, if the bucket may be read."""
         from google.api_core import exceptions
 
         try:
@@ -101,10 +101,10 @@ class Gcs:
         if status == 404:
             raise errors.NotFound(f"{self.where}: the bucket does not exist") from error
         if status in (401, 403):
-            text = f"we may not touch {name}: the role Storage Object Admin on the bucket is needed"
+            text = f"no permission for {name}: the role Storage Object Admin on the bucket is needed"
             raise errors.Forbidden(f"{self.where}: {text} (status {status})") from error
-        said = f"status {status}" if status else str(error).splitlines()[0][:300]
-        raise errors.Unavailable(f"{self.where}: {said}") from error
+        reason = f"status {status}" if status else str(error).splitlines()[0][:300]
+        raise errors.Unavailable(f"{self.where}: {reason}") from error
 
 
 def _opened(bucket: str, options: Mapping[str, Any]) -> Any:

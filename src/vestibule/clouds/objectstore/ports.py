@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._~-]{1,200}(/[A-Za-z0-9._~-]{1,200}){0,20
 
 
 class Content(NamedTuple):
-    """One document as it should be kept."""
+    """One document to store."""
 
     body: bytes
     content_type: str = ""
@@ -30,7 +30,7 @@ class Content(NamedTuple):
 
 
 class StoredObject(NamedTuple):
-    """One document as it is kept."""
+    """One stored document."""
 
     body: bytes
     etag: str
@@ -75,14 +75,14 @@ def checked(name: str) -> str:
 
 
 def below(prefix: str) -> str:
-    """What stands before every name, whatever slashes the prefix has; empty without one."""
+    """The normalized prefix of every name; empty without one."""
     bare = prefix.strip("/")
     return f"{bare}/" if bare else ""
 
 
 def changed(where: str, name: str) -> errors.Conflict:
     """What a failed precondition means."""
-    return errors.Conflict(f"{where}: {name} was changed by somebody else since it was read")
+    return errors.Conflict(f"{where}: {name} was changed by another writer since it was read")
 
 
 def too_large(where: str, name: str) -> errors.InvalidInput:

@@ -50,8 +50,8 @@ class S3:
             self._failed(error, name)
         if len(body) > ports.LARGEST:
             raise ports.too_large(self.where, name)
-        kept = (str(answer.get(header, "")) for header in ("ETag", "ContentType", "CacheControl"))
-        return ports.StoredObject(body, *kept)
+        headers = (str(answer.get(header, "")) for header in ("ETag", "ContentType", "CacheControl"))
+        return ports.StoredObject(body, *headers)
 
     def write(self, name: str, content: ports.Content, *, if_match: str | None = None) -> str:
         """Put the object, in one request."""
@@ -80,7 +80,7 @@ class S3:
         return str(answer["ETag"])
 
     def remove(self, name: str, *, if_match: str | None = None) -> bool:
-        """Delete the object; S3 does not say whether there was one, so it is looked at first."""
+        """Delete the object; S3 does not report whether it existed, so it is read first."""
         if self.read(name) is None:
             return False
         more = {"IfMatch": if_match} if if_match else {}
@@ -98,7 +98,7 @@ class S3:
             raise ports.changed(self.where, name) from error
         if code in _REFUSED:
             text = (
-                f"we may not touch {name} ({code}); s3:GetObject, s3:PutObject and s3:ListBucket are needed"
+                f"no permission for {name} ({code}); s3:GetObject, s3:PutObject and s3:ListBucket are needed"
             )
             raise errors.Forbidden(f"{self.where}: {text}") from error
         if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError"):

@@ -96,7 +96,7 @@ class PodScan:
         return PodCounts(self._seen, self._served, tuple(self._unread))
 
     @property
-    def remembered(self) -> int:
+    def cached_objects(self) -> int:
         """Number of cached owners, ServiceAccounts and namespaces."""
         return len(self._known)
 

@@ -95,5 +95,5 @@ async def _inside(
             check.skipped("pods.missing", about, str(error), "allow list of pods, or give --namespace")
         )
         return checks
-    checks += pod_report.judge(tally, taken.entries, about, selectors_decide=not policy.rules.tell)
+    checks += pod_report.judge(tally, taken.entries, about, selectors_decide=not policy.rules.warn)
     return checks

@@ -1,6 +1,5 @@
 """Command lines of the upstream webhooks, parsed leniently: invalid flags are reported and left out, because
-a
-migration report lists all problems at once.
+a migration report lists all problems at once.
 """
 
 from __future__ import annotations

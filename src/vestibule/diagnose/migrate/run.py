@@ -117,7 +117,7 @@ async def _report(source: WorkloadSource, options: MigrationOptions, progress: P
         for one in found
     ] or [sides["strict"]]
     compared, seen, unread = await _compared(source, today, sides["strict"], sides["better"], progress)
-    shown = {"mode": "strict", **install.differences(settings["strict"])}
+    shown = {"mode": "strict", **install.changed_settings(settings["strict"])}
     return MigrationReport(
         found,
         shown,

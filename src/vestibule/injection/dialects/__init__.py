@@ -1,1 +1,1 @@
-"""The vocabularies we understand, one module each."""
+"""The supported dialects, one module each."""

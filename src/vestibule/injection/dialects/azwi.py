@@ -1,19 +1,19 @@
 """``azure.workload.identity/*``.
 
 ==============================  =================================  ==========================================
-case                            the original                       better
+case                            AZWI                               better
 ==============================  =================================  ==========================================
-pod without the ``use`` label   mutated, if it arrives             left alone, told if an identity waits
+pod without the ``use`` label   mutated, if it arrives             unchanged, warning if there is an identity
 keys on the wrong object        ignored                            pod, owner, ServiceAccount, namespace
 empty tenant                    no tenant                          the configured one
-no client id                    no variable                        the same, told
+no client id                    no variable                        the same, with a warning
 expiration out of range         refused                            refused, with object, key, value and range
 ServiceAccount missing          refused, 400                       refused, 422, with what to do
 proxy annotation ``"false"``    injects                            does not
 proxy port out of range         injected                           refused
 proxy rules                     after the user's init containers   before them
 names separated by commas       one name that no container has     several names
-every container skipped         volume added all the same          nothing added, told
+every container skipped         volume is added                    nothing added, with a warning
 renamed pod (1.6 layouts)       a second volume and mount          the first ones are known by their prefix
 ==============================  =================================  ==========================================
 
@@ -68,13 +68,14 @@ class AzwiDialect:
         self._settings = settings.azwi
         self._checked = rules.checked
         self._highest = settings.max_token_expiration_seconds
-        # the original is registered for pods with the label alone; beside others we are registered for all
+        # AZWI's webhook configuration selects pods with the label; ours with several dialects selects all
+        # pods
         alone = len(settings.vocabularies) == 1
         self._by_label = settings.azwi.require_label and (rules.checked or not alone)
 
-    def ask(self, found: PrecedenceLevels, subject: DialectSubject) -> DialectResult:
+    def resolve(self, found: PrecedenceLevels, subject: DialectSubject) -> DialectResult:
         """One plan for Azure, or why there is none."""
-        if not self._wanted(found, subject):
+        if not self._requested(found, subject):
             return DialectResult()
         if self._checked:
             endpoint = self._settings.endpoint.annotation_suffix
@@ -93,8 +94,8 @@ class AzwiDialect:
                 return DialectResult(refusal=refused.better, code=_INVALID)
             return DialectResult(refusal=str(refused), code=_BAD_REQUEST)
 
-    def _wanted(self, found: PrecedenceLevels, subject: DialectSubject) -> bool:
-        """Whether the pod asks by its label; one that probably wants to is told."""
+    def _requested(self, found: PrecedenceLevels, subject: DialectSubject) -> bool:
+        """Whether the pod has the label; warns where it is probably missing."""
         if not self._by_label or (USE, "true") in subject.labels:
             return True
         level = found.where(CLIENT_ID)
@@ -172,7 +173,7 @@ class _AzwiReading:
             )
 
     def client(self) -> str:
-        """The client id; empty when nobody names one."""
+        """The client id; empty if none is given."""
         if not self._checked:
             return self._found.at(CLIENT_ID, self.subject.account_level, validators.GUID) or ""
         client = self._found.text(CLIENT_ID, validators.GUID, provider="az")
@@ -183,7 +184,7 @@ class _AzwiReading:
         return client or ""
 
     def tenant(self) -> str:
-        """The tenant; in the original an empty annotation hides the configured one."""
+        """The tenant; in AZWI an empty annotation hides the configured one."""
         if not self._checked:
             own = self._found.at(TENANT_ID, self.subject.account_level, validators.TENANT)
             return self._settings.tenant_id if own is None else own
@@ -204,7 +205,7 @@ class _AzwiReading:
         return self._settings.tenant_id
 
     def authority(self) -> str:
-        """Where tokens are exchanged; empty for a cloud nobody knows."""
+        """Where tokens are exchanged; empty for an unknown cloud."""
         host = azwi_settings.authority(self._settings, strict=not self._checked)
         if host is None:
             self._found.notes.append(

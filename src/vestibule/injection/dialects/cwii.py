@@ -1,16 +1,16 @@
 """The ``cwii.dev/*`` annotations.
 
 ===========================  ==========================  =============================  =====================
-case                         the original                better                         vector (beginning)
+case                         cwii                        better                         vector (beginning)
 ===========================  ==========================  =============================  =====================
-boolean that is none         next level, silently        next level, told               non-boolean-inject
-number that is none          settings, silently          next level, told               expiration-bad-int
-number out of range          raised to 600, no top       cut to the range, told         expiration-no-upper
-delivery that is none        refused                     next level, told               gcp-delivery-invalid
-malformed ARN, GUID, e-mail  injected                    injected and told, or refused  (ours)
-asked for, not configured    skipped, in the log only    skipped and told, or refused   gcp-no-audience
-verify image by annotation   used from any level         settings only, told            verify-image-from
-unknown key                  ignored                     told, with the one meant       (ours)
+boolean that is none         next level, silently        next level, warning            non-boolean-inject
+number that is none          settings, silently          next level, warning            expiration-bad-int
+number out of range          raised to 600, no top       cut to the range, warning      expiration-no-upper
+delivery that is none        refused                     next level, warning            gcp-delivery-invalid
+malformed ARN, GUID, e-mail  injected                    injected, warning, or refused  (ours)
+asked for, not configured    skipped, in the log only    skipped, warning, or refused   gcp-no-audience
+verify image by annotation   used from any level         settings only, warning         verify-image-from
+unknown key                  ignored                     warning with likely key        (ours)
 ===========================  ==========================  =============================  =====================
 """
 
@@ -47,12 +47,12 @@ class CwiiDialect:
         self._plan = plan
         self._layouts = {windows: layouts.cwii(settings, windows=windows) for windows in (False, True)}
 
-    def ask(self, found: precedence.PrecedenceLevels, subject: DialectSubject) -> DialectResult:
+    def resolve(self, found: precedence.PrecedenceLevels, subject: DialectSubject) -> DialectResult:
         """Read the claims of all clouds; notes and origins stay in ``found``."""
         settings = self._settings
         reading = CwiiReading(found, settings, self._rules)
         if self._rules.checked:
-            cwii_keys.tell_unknown(found)
+            cwii_keys.report_unknown(found)
         plans: list[CloudPlanForPod] = []
         missing: list[MissingIdentity] = []
         readers: tuple[tuple[Provider, bool, Callable[[bool], Claim | UnusableKeys | str]], ...] = (

@@ -1,4 +1,4 @@
-"""The keys of the ``cwii.dev`` vocabulary, and the search for the one that somebody meant."""
+"""The keys of the ``cwii.dev`` dialect, and the search for the one that was meant."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ WITH_SUFFIX: Final = frozenset(
         annotation_keys.GCP_CREDENTIALS,
     }
 )
-"""Keys behind which a dot and the name of a container (or profile) may stand."""
+"""Keys that may be followed by a dot and the name of a container (or profile)."""
 
 
 def _stem(key: str) -> str:
@@ -62,8 +62,8 @@ def _stem(key: str) -> str:
     return f"{prefix}{slash}{name.partition('.')[0]}"
 
 
-def tell_unknown(found: precedence.PrecedenceLevels) -> None:
-    """Tell every key under our prefix that means nothing, and every key that almost is under our
+def report_unknown(found: precedence.PrecedenceLevels) -> None:
+    """Report every unknown key under our prefix, and every key that almost is under our
     prefix."""
     for level, key, value in found.items():
         if found.enough_unknown:
@@ -71,7 +71,7 @@ def tell_unknown(found: precedence.PrecedenceLevels) -> None:
         if (
             key in KEYS
             or _stem(key) in WITH_SUFFIX
-            or not (key.startswith(annotation_keys.CWII_PREFIX) or annotation_keys.looks_like_ours(key))
+            or not (key.startswith(annotation_keys.CWII_PREFIX) or annotation_keys.resembles_our_prefix(key))
         ):
             continue
         ours = key.startswith(annotation_keys.CWII_PREFIX)
@@ -82,7 +82,7 @@ def _nearest(key: str) -> str:
     """The known key that is nearest to this one; empty when none is near."""
     if len(key) > _LONGEST:
         return ""
-    # names alone: what stands before the slash is the same for all, and comparing it is most of the work
+    # names alone: the prefix is the same for all, and comparing it is most of the work
     name = key.rpartition("/")[2].lower()
     meant = difflib.get_close_matches(name, _BY_NAME, n=1, cutoff=0.65)
     return _BY_NAME[meant[0]] if meant else ""

@@ -51,7 +51,7 @@ class CwiiReading:
     def provider(
         self, provider: Provider, read: Callable[[bool], Claim | UnusableKeys | str]
     ) -> Claim | MissingIdentity | str | None:
-        """One cloud: nothing, a claim, what is missing for one, or the refusal of the original."""
+        """One cloud: nothing, a claim, what is missing for one, or the refusal of cwii."""
         inject = cwii(provider, annotation_keys.INJECT)
         enabled = self.found.flag(inject)
         if enabled is None and self.settings.native_annotations:
@@ -66,12 +66,12 @@ class CwiiReading:
             self.required.add(provider)
         outcome = read(required)
         if isinstance(outcome, UnusableKeys):
-            wanted = " and ".join(outcome.keys)
-            advice = f"set {wanted} on the pod, its owner, its ServiceAccount or its namespace"
+            keys_text = " and ".join(outcome.keys)
+            advice = f"set {keys_text} on the pod, its owner, its ServiceAccount or its namespace"
             if self.rules.checked:
                 self.found.notes.append(
                     precedence.LevelNote(
-                        f"{provider} identity is asked for, but {wanted} is set nowhere: not injected",
+                        f"{provider} identity is asked for, but {keys_text} is set nowhere: not injected",
                         key=outcome.keys[0],
                         blocking=True,
                         provider=provider,
@@ -81,8 +81,8 @@ class CwiiReading:
         return outcome
 
     def _forgotten_switch(self, provider: Provider) -> MissingIdentity | None:
-        """An identity stands there, but nothing says to inject it. Namespace defaults are meant for
-        those who ask."""
+        """An identity is configured, but nothing requests its injection. Namespace defaults are meant for
+        pods that request one."""
         key = containers.IDENTITY[provider]
         level = self.found.where(key)
         if level < 0 or level == self.found.last:
@@ -198,8 +198,8 @@ class CwiiReading:
         if client is None and self.found.suffixes(annotation_keys.AZ_CLIENT_ID, validators.CONTAINER_NAME):
             client = ""
         if client is None or tenant is None:
-            wanted = ((annotation_keys.AZ_CLIENT_ID, client), (annotation_keys.AZ_TENANT_ID, tenant))
-            return UnusableKeys(tuple(key for key, value in wanted if value is None))
+            required_keys = ((annotation_keys.AZ_CLIENT_ID, client), (annotation_keys.AZ_TENANT_ID, tenant))
+            return UnusableKeys(tuple(key for key, value in required_keys if value is None))
         return AzureClaim(
             audience=self._audience("az", settings.default_audience),
             **self._common("az", settings.verify_image, required),
@@ -240,12 +240,12 @@ class CwiiReading:
     def _delivery(self) -> schema.Delivery | None:
         if not self.rules.checked:
             text = self.found.text(annotation_keys.GCP_DELIVERY)
-            asked = schema.delivery(text) if text is not None else self.settings.gcp_delivery
-            # the original knows two deliveries; the third is asked for by settings alone
-            return asked if text is None or asked != "annotation" else None
+            delivery = schema.delivery(text) if text is not None else self.settings.gcp_delivery
+            # cwii knows two deliveries; the third is available in the settings only
+            return delivery if text is None or delivery != "annotation" else None
         text = self.found.text(annotation_keys.GCP_DELIVERY, _DELIVERY)
-        asked = (schema.delivery(text) if text else None) or self.settings.gcp_delivery
-        if asked == "config-map" and not self.settings.config_map_writes:
+        delivery = (schema.delivery(text) if text else None) or self.settings.gcp_delivery
+        if delivery == "config-map" and not self.settings.config_map_writes:
             self.found.notes.append(
                 precedence.LevelNote(
                     "delivered as annotation: ConfigMap writes are off (gcp.allowConfigMapWrites)",
@@ -255,7 +255,7 @@ class CwiiReading:
                 )
             )
             return "annotation"
-        return asked
+        return delivery
 
     def _verify(self, provider: Provider, image: str) -> VerifyAsk | None:
         image_key = cwii(provider, annotation_keys.VERIFY_IMAGE)

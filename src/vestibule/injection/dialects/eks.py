@@ -1,20 +1,20 @@
 """``eks.amazonaws.com/*``: a role by web identity, or the Pod Identity agent.
 
 ==============================  =================================  ==========================================
-case                            the original                       better
+case                            EKS                                better
 ==============================  =================================  ==========================================
 keys on the wrong object        ignored                            pod, owner, ServiceAccount, namespace
-role that is no ARN             used, in the log only              used and told, or refused
-number that is none             next level, silently               next level, told
-number too high                 used, and the API server refuses   cut to a day, told
+role that is no ARN             used, in the log only              used with a warning, or refused
+number that is none             next level, silently               next level, with a warning
+number too high                 used, and the API server refuses   cut to a day, with a warning
 names with blanks               match no container                 trimmed
 one of two region variables     both left out                      the other gets the same region
 role or token file set          both left out                      see the provider's roles
-volume of the name, mount path  taken for ours                     compared, told
+volume of the name, mount path  taken for ours                     compared, with a warning
 Windows                         node selector                      ``spec.os`` too
 mapping without an audience     token for the API server           the usual audience
 mapping                         ``*`` for a whole namespace        globs in both parts
-token already there             volume added all the same          nothing
+token already there             volume is added                    nothing
 ==============================  =================================  ==========================================
 
 Every row is a case, or several, of ``tests/vectors/aws_gcp_better.json``, by these words.
@@ -78,7 +78,7 @@ class EksDialect:
         self._associated = {(one.namespace, one.service_account) for one in agent.identities}
         self._highest = settings.max_token_expiration_seconds
 
-    def ask(self, found: PrecedenceLevels, subject: DialectSubject) -> DialectResult:
+    def resolve(self, found: PrecedenceLevels, subject: DialectSubject) -> DialectResult:
         """One plan for AWS, or none."""
         if (f"{PREFIX}/skip-pod-identity-webhook" in dict(subject.labels)) and self._checked:
             return DialectResult(switched_off=True)
@@ -275,12 +275,12 @@ class EksDialect:
         if mapped is not None:
             return mapped.use_regional_sts or (self._checked and usual)
         text = self._own(found, subject, "sts-regional-endpoints")
-        said = goflags.boolean(text) if text is not None else None
-        if text is not None and said is None and self._checked:
+        flag = goflags.boolean(text) if text is not None else None
+        if text is not None and flag is None and self._checked:
             key = self._prefix + "sts-regional-endpoints"
             found.notes.append(LevelNote("passed over", found.where(key), key, text, "'true' or 'false'"))
-        if said is not None:
-            return said
+        if flag is not None:
+            return flag
         return usual and not unknown
 
     def _skip(self, found: PrecedenceLevels) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Keys under a vocabulary's prefix that mean nothing there, and the ones that were probably meant."""
+"""Unknown keys under a dialect's prefix, and the ones that were probably meant."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def report_unknown(
     *,
     shared: bool = False,
 ) -> None:
-    """Tell every key of the prefix whose name is none of these; behind some a container may be named.
-    ``shared``: others have keys under the prefix, too, so only what looks like one of ours is told."""
+    """Report every key of the prefix whose name is none of these; some may be followed by a container name.
+    ``shared``: others have keys under the prefix, too, so only keys similar to ours are reported."""
     for level, key, value in found.items():
         if found.enough_unknown:
             return

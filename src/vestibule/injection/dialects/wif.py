@@ -1,18 +1,18 @@
 """``cloud.google.com/*`` of the GCP workload identity federation webhook, and GKE's own key.
 
 ==============================  =================================  ==========================================
-case                            the original                       better
+case                            GCP-WIF                            better
 ==============================  =================================  ==========================================
 keys on the wrong object        ignored                            pod, owner, ServiceAccount, namespace
 provider without e-mail         refused                            served: access without impersonation
-e-mail without provider         refused                            the settings' provider, else told
-number, mode that is none       refused, even of others' accounts  passed over and told, of those that ask
+e-mail without provider         refused                            the settings' provider, else a warning
+number, mode that is none       refused, even of others' accounts  skipped with a warning, if requested
 life below an hour              raised to one                      raised to ten minutes
 region, project unknown         set to nothing                     not set
 ``GOOGLE_CLOUD_PROJECT``        not set                            set
 gcloud in direct mode           not usable                         usable
-variables, volumes, mounts      replaced                           kept, compared, told
-init container                  as root, unless told otherwise     fit for the restricted profile
+variables, volumes, mounts      replaced                           preserved, compared, with a warning
+init container                  as root by default                 fit for the restricted profile
 files                           for root and a group (0440)        for every user of the container (0644)
 ==============================  =================================  ==========================================
 
@@ -70,23 +70,23 @@ class WifDialect:
         self._highest = settings.max_token_expiration_seconds
         self._mode = settings.wif.injection_mode or ("direct" if rules.checked else "gcloud")
 
-    def ask(self, found: PrecedenceLevels, subject: DialectSubject) -> DialectResult:
+    def resolve(self, found: PrecedenceLevels, subject: DialectSubject) -> DialectResult:
         """One plan for Google Cloud, or why there is none."""
         if self._checked:
             return self._better(found, subject)
         if subject.account_level < 0:
             return DialectResult()
         try:
-            claim = self._original(found, subject)
+            claim = self._upstream(found, subject)
         except _WifRefused as refused:
             return DialectResult(refusal=str(refused), code=_BAD_REQUEST)
         return DialectResult(
             () if claim is None else (wif_plan.plan(claim, self._settings, self._prefix, better=False),)
         )
 
-    # ── as the original ─────────────────────────────────────────────────────────────────────────────────────
+    # ── as GCP-WIF ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _original(self, found: PrecedenceLevels, subject: DialectSubject) -> wif_plan.WifClaim | None:
+    def _upstream(self, found: PrecedenceLevels, subject: DialectSubject) -> wif_plan.WifClaim | None:
         def own(name: str) -> str | None:
             return found.at(self._prefix + name, subject.account_level)
 
@@ -186,7 +186,7 @@ class GkeDialect:
         self._checked = rules.checked
         self._prefix = settings.wif.annotation_prefix.rstrip("/") + "/"
 
-    def ask(self, found: PrecedenceLevels, subject: DialectSubject) -> DialectResult:
+    def resolve(self, found: PrecedenceLevels, subject: DialectSubject) -> DialectResult:
         """One plan for Google Cloud, if the account names a Google one."""
         key = annotation_keys.NATIVE_GKE_SERVICE_ACCOUNT
         email = found.text(key, validators.SERVICE_ACCOUNT, provider="gcp")

@@ -43,7 +43,7 @@ def plan(claim: AwsClaim, layout: Layout) -> CloudPlanForPod:
 
 
 def _with_profiles(base: CloudPlanForPod, claim: AwsClaim, layout: Layout) -> CloudPlanForPod:
-    """A configuration file beside the token; programs choose by AWS_PROFILE or in their code."""
+    """A configuration file next to the token; programs choose by AWS_PROFILE or in their code."""
     token = layout.file("aws", layouts.TOKEN_FILE)
     text = encoders.aws_config(
         (name, {"role_arn": role, "web_identity_token_file": token}) for name, role in claim.profiles

@@ -31,4 +31,4 @@ def plan(claim: AzureClaim, layout: Layout) -> CloudPlanForPod:
             ("audience", claim.audience),
         )
     )
-    return init_containers.verified(base, claim.verify, layout, authority=claim.authority_host or "")
+    return init_containers.verified(base, claim.verify, layout, ca_file=claim.authority_host or "")

@@ -1,9 +1,8 @@
-"""Google Cloud: an external-account credentials file beside the token, delivered in one of three ways.
+"""Google Cloud: an external-account credentials file next to the token, delivered in one of three ways.
 
 ``annotation``      the file is an annotation of the pod, shown by the same projected volume as the token:
-no write
-                    access, no extra container, nothing that outlives the pod.
-``config-map``      the file is a ConfigMap in the pod's namespace, written before the answer.
+                    no write access, no extra container, nothing that outlives the pod.
+``config-map``      the file is a ConfigMap in the pod's namespace, written before the response.
 ``init-container``  the file is written by an init container into an emptyDir.
 """
 

@@ -25,7 +25,7 @@ def source(audience: str, expiration: int) -> dict[str, Any]:
 def volume(
     provider: Provider, audience: str, expiration: int, *more: dict[str, Any], container: str = ""
 ) -> PlannedVolume:
-    """The volume: the token, and what else should stand beside it in one directory."""
+    """The volume: the token, and other files of the same directory."""
     return PlannedVolume(
         layouts.token_volume(provider, container),
         {"projected": {"sources": [source(audience, expiration), *more]}},
@@ -33,7 +33,7 @@ def volume(
 
 
 def annotation(path: str, key: str) -> dict[str, Any]:
-    """An annotation of the pod as a file beside the token."""
+    """An annotation of the pod as a file next to the token."""
     file = {"path": path, "fieldRef": {"fieldPath": f"metadata.annotations['{key}']"}}
     return {"downwardAPI": {"items": [file]}}
 

@@ -24,13 +24,13 @@ class RuleConflict(NamedTuple):
 
 def conflicts(rules: Sequence[NamedRule]) -> Iterator[RuleConflict]:
     """Every pair, in the order in which the rules count; pairs that surely never meet are left out."""
-    said: dict[str, list[tuple[NamedRule, str]]] = defaultdict(list)
+    values: dict[str, list[tuple[NamedRule, str]]] = defaultdict(list)
     for named in rules:
         for key, value in _sets(named.rule):
-            for earlier, other in said[key]:
+            for earlier, other in values[key]:
                 if other != value and _may_meet(earlier.rule.match, named.rule.match):
                     yield RuleConflict(key, earlier.where, named.where)
-            said[key].append((named, value))
+            values[key].append((named, value))
 
 
 def _sets(rule: SandboxRule) -> Iterator[tuple[str, str]]:

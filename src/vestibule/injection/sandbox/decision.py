@@ -33,8 +33,8 @@ def decide(
     *,
     of_daemon_set: bool | None = None,
 ) -> SandboxResult:
-    """What this pod gets. ``of_daemon_set``: whether a DaemonSet that exists controls it; None: its owner
-    references are believed, since nobody looked."""
+    """What this pod gets. ``of_daemon_set``: whether a DaemonSet that exists controls it; None: unknown,
+    and its owner references decide."""
     meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     existing = meta.get("annotations") or {}
     current = found  # a mark is what the pod's author may write: it chooses no weaker enforcement
@@ -59,11 +59,11 @@ def decide(
             )
         )
     except SandboxRefused as refused:
-        return SandboxResult(refusal=refused.told)
+        return SandboxResult(refusal=refused.note)
 
 
 def enforced(pod: Json, namespace: str, namespace_labels: Mapping[str, str], found: SandboxPolicy) -> str:
-    """What a pod has that its namespace does not allow, whoever put it there and when; empty: nothing."""
+    """What a pod has that its namespace does not allow, whatever its origin; empty: nothing."""
     meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     draft = SandboxDraft(meta, spec, namespace, namespace_labels, found)
     current = str(spec.get("runtimeClassName") or "")
@@ -71,7 +71,7 @@ def enforced(pod: Json, namespace: str, namespace_labels: Mapping[str, str], fou
         kata_annotations.pin(draft, current)
         kata_annotations.enforce(draft, current)
     except SandboxRefused as refused:
-        return refused.told.text
+        return refused.note.text
     return ", ".join(f"{key} is not the administrator's" for key in draft.added)
 
 
@@ -83,7 +83,7 @@ def _decided(draft: SandboxDraft) -> SandboxResult:
     if current not in draft.kata_policy.kata_classes:
         return _only_enforced(draft, current)
     if draft.kata_policy.several:
-        draft.tell("MultipleKataConfigs", "there are several KataConfigs; the oldest one counts")
+        draft.warn("MultipleKataConfigs", "there are several KataConfigs; the oldest one counts")
     if had:
         runtimeclass.keep_existing(draft, had)
     if not draft.begun_elsewhere:
@@ -95,9 +95,9 @@ def _decided(draft: SandboxDraft) -> SandboxResult:
     if chosen or draft.added or draft.added_labels or resources or drops:
         _mark(draft)
     kata_annotations.check_length(draft, enforced=enforced)
-    told = tuple(dict.fromkeys(draft.told))
-    said = functools.partial(_origins, draft, current, sized=bool(resources or drops))
-    return SandboxResult(chosen, draft.added, draft.added_labels, resources, drops, told, origins=said)
+    notes = tuple(dict.fromkeys(draft.notes))
+    sources = functools.partial(_origins, draft, current, sized=bool(resources or drops))
+    return SandboxResult(chosen, draft.added, draft.added_labels, resources, drops, notes, origins=sources)
 
 
 def _only_enforced(draft: SandboxDraft, current: str) -> SandboxResult:
@@ -105,7 +105,7 @@ def _only_enforced(draft: SandboxDraft, current: str) -> SandboxResult:
     is written by another operator, late or never."""
     enforced = kata_annotations.enforce(draft, current)
     kata_annotations.check_length(draft, enforced=enforced)
-    return SandboxResult(annotations=draft.added, told=tuple(dict.fromkeys(draft.told)))
+    return SandboxResult(annotations=draft.added, notes=tuple(dict.fromkeys(draft.notes)))
 
 
 def _sizes(draft: SandboxDraft, current: str) -> tuple[Mapping[str, tuple[Json, ...]], bool]:
@@ -128,6 +128,6 @@ def _origins(draft: SandboxDraft, current: str, *, sized: bool) -> tuple[Resolve
 
 
 def _mark(draft: SandboxDraft) -> None:
-    """The original's pods carry no mark."""
+    """Pods of the upstream webhook have no marker."""
     if not draft.kata_policy.strict and not draft.begun_elsewhere:
         draft.put(annotation_keys.SANDBOX, draft.kata_policy.digest, draft.config, always=True)

@@ -42,7 +42,7 @@ class SandboxDraft:
         self.area = found.area(namespace, namespace_labels)
         self.existing: Mapping[str, str] = meta.get("annotations") or {}
         self.labels: Mapping[str, str] = meta.get("labels") or {}
-        self.told: list[SandboxNote] = []
+        self.notes: list[SandboxNote] = []
         self.added: dict[str, str] = {}
         self.added_labels: dict[str, str] = {}
         mark = "" if found.strict else self.existing.get(annotation_keys.SANDBOX)
@@ -60,16 +60,16 @@ class SandboxDraft:
             self.added[key] = value
 
     def matches(self, match: kata.RuleMatch) -> bool:
-        """The rest of it; the area has looked at the namespace."""
+        """Whether the rest matches; the area has matched the namespace."""
         return label_selectors.matches(match.pod_selector, self.labels)
 
     def cannot(self, code: str, text: str) -> bool:
-        """What was configured cannot be done: refused, or told; always False."""
+        """The configured change is impossible: refuse, or warn; always False."""
         if self.kata_policy.webhook.failure_policy == "Fail":
             raise SandboxRefused(code, text)
-        self.tell(code, text)
+        self.warn(code, text)
         return False
 
-    def tell(self, code: str, text: str) -> None:
+    def warn(self, code: str, text: str) -> None:
         """Something to say."""
-        self.told.append(SandboxNote(code, text))
+        self.notes.append(SandboxNote(code, text))

@@ -49,7 +49,10 @@ def _by_rule(
     if key in existing:
         return
     if added.setdefault(key, value) != value:
-        draft.tell("RuleConflict", f"{where} wants another value for {key} than {writers[key]}, which counts")
+        draft.warn(
+            "RuleConflict",
+            f"{where} sets another value for {key} than {writers[key]}, which takes precedence",
+        )
     writers.setdefault(key, where)
 
 
@@ -73,8 +76,8 @@ def by_config(draft: SandboxDraft, current: str) -> None:
         _initdata(draft, annotations, typed, always=always)
     for key, value in typed.items():
         if key in annotations.custom:
-            draft.tell(
-                "CustomShadowedByTyped", f"{key} stands among custom ones and as a field, which counts"
+            draft.warn(
+                "CustomShadowedByTyped", f"{key} is a custom annotation and a field; the field is used"
             )
         draft.put(key, value, draft.config, always=always)
     for key, value in annotations.custom.items():
@@ -91,10 +94,10 @@ def _takes_overhead(draft: SandboxDraft, current: str) -> bool:
     if profile is not None and draft.kata_policy.enabled_on(current, kata.MEMORY_OVERHEAD):
         return True
     if annotations is not None and annotations.memory_overhead_mb is not None:
-        draft.tell(
+        draft.warn(
             "AnnotationNotEnabled",
-            f"memoryOverheadMB is not passed on: no profile says that the nodes of {current} take "
-            "it, and pods with it may not start",
+            f"memoryOverheadMB is not passed on: no profile enables it on the nodes of {current}, "
+            "and pods with it may not start",
         )
     return False
 
@@ -104,7 +107,7 @@ def _initdata(
 ) -> None:
     key = _initdata_key(annotations)
     if key == kata.INITDATA and kata.LEGACY_INITDATA in draft.existing:
-        draft.tell(
+        draft.warn(
             "LegacyInitdataKey",
             f"{kata.LEGACY_INITDATA} is what Kata read before 3.20; it does not count",
         )
@@ -119,8 +122,8 @@ def _initdata(
 
 
 def enforce(draft: SandboxDraft, current: str) -> bool:
-    """In confidential namespaces a tenant's own word about the guest does not count; whether something
-    was replaced. A tenant may choose the size of the guest, and nothing else about it."""
+    """In confidential namespaces a tenant's own annotations about the virtual machine are replaced; whether
+    something was replaced. A tenant may choose the size of the machine, and nothing else about it."""
     webhook = draft.current.webhook
     annotations = webhook.annotations or kata.KataAnnotations()
     classes = (*annotations.coco_runtime_classes, *webhook.enforce.runtime_classes)
@@ -152,7 +155,7 @@ def enforce(draft: SandboxDraft, current: str) -> bool:
             raise SandboxRefused("Enforced", text + "take no other value for it; remove it")
         draft.added[key] = value
         draft.claims.add(key, value, draft.config)
-        draft.tell("Enforced", f"{key} of the pod is replaced: namespace {draft.namespace} is confidential")
+        draft.warn("Enforced", f"{key} of the pod is replaced: namespace {draft.namespace} is confidential")
     return bool(wrong)
 
 
@@ -181,7 +184,7 @@ def drop_disabled(draft: SandboxDraft, current: str) -> None:
         del draft.added[key]
     if dropped:
         names = ", ".join(key.removeprefix(kata.HYPERVISOR) for key in dropped)
-        draft.tell(
+        draft.warn(
             "AnnotationNotEnabled",
             f"left out, since the nodes of {current} would refuse the pod: {names}; enable_annotations "
             "would have to name them",

@@ -1,4 +1,4 @@
-"""What a peer pod's containers asked for, kept on the pod: their resources are taken away in the first pass,
+"""The resource requests of a peer pod's containers, recorded on the pod: the first pass removes them,
 and a container that another webhook adds afterwards must be counted together with them in the second.
 
 What a LimitRange gives to containers that others add is not counted: when they come before us it is not
@@ -31,31 +31,33 @@ class OriginalRequests(msgspec.Struct, frozen=True, omit_defaults=True):
     pod: dict[str, str] = msgspec.field(default_factory=dict)
     """``spec.resources``."""
     own: tuple[str, ...] = ()
-    """Resources whose size the pod itself, or a rule, had said already."""
+    """Resources whose size the pod itself, or a rule, had set already."""
 
     def text(self) -> str:
-        """As it stands on a pod; ``read`` takes it back."""
+        """The value of the annotation; ``read`` decodes it."""
         return msgspec.json.encode(self, order="sorted").decode()
 
 
 def read(annotations: Mapping[str, str]) -> OriginalRequests | None:
-    """What is kept on a pod; None when there is nothing that can be read."""
+    """What is recorded on a pod; None if there is nothing readable."""
     try:
-        return msgspec.json.decode(annotations.get(annotation_keys.ASKED, ""), type=OriginalRequests)
+        return msgspec.json.decode(
+            annotations.get(annotation_keys.ORIGINAL_REQUESTS, ""), type=OriginalRequests
+        )
     except msgspec.MsgspecError:
         return None
 
 
 def gather(
-    spec: Json, resources: tuple[str, ...], annotations: Mapping[str, str], kept: OriginalRequests | None
+    spec: Json, resources: tuple[str, ...], annotations: Mapping[str, str], recorded: OriginalRequests | None
 ) -> OriginalRequests:
     """What all containers ask for, those of an earlier pass included."""
     given = (
         frozenset(_given(annotations.get(annotation_keys.LIMIT_RANGER, "")))
-        if kept is not None
+        if recorded is not None
         else frozenset()
     )
-    before = kept or OriginalRequests()
+    before = recorded or OriginalRequests()
     containers = {
         name: found
         for field in ("containers", "initContainers")
@@ -77,7 +79,7 @@ def _of(one: Json, resources: tuple[str, ...], given: frozenset[tuple[str, str, 
         return {}
     name = name_of(one)
     requests, limits = (found if isinstance(found := has.get(part), dict) else _NOTHING for part in PARTS)
-    asks: dict[str, str] = {}
+    needed: dict[str, str] = {}
     for resource in resources:
         request, limit = requests.get(resource), limits.get(resource)
         if given:
@@ -86,8 +88,8 @@ def _of(one: Json, resources: tuple[str, ...], given: frozenset[tuple[str, str, 
         if request is not None or limit is not None:
             larger = _larger(str(request)[: quantities.LONGEST + 1], str(limit)[: quantities.LONGEST + 1])
             if larger:
-                asks[resource] = larger
-    return asks
+                needed[resource] = larger
+    return needed
 
 
 @functools.lru_cache(1024)

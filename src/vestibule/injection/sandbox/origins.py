@@ -23,7 +23,7 @@ SIZES: Final = ValueSource("pod", "resources of its containers")
 
 
 class ResolvedKey(NamedTuple):
-    """The value that a key has in the end, who said it, and who said something else in vain."""
+    """The final value of a key, its source, and the sources whose values were overridden."""
 
     key: str
     value: str
@@ -32,25 +32,25 @@ class ResolvedKey(NamedTuple):
 
 
 class KeyClaims:
-    """What was said about keys, the strongest first."""
+    """The values of keys by source, in order of precedence."""
 
     def __init__(self, prefix: str = "") -> None:
-        """``prefix`` tells keys of one kind from those of others."""
+        """``prefix`` distinguishes keys of one kind from those of others."""
         self._prefix = prefix
-        self._made: dict[str, list[tuple[ValueSource, str]]] = {}
+        self._claims: dict[str, list[tuple[ValueSource, str]]] = {}
 
     def add(self, key: str, value: str, place: ValueSource) -> None:
-        """Somebody wants a value for a key."""
-        self._made.setdefault(key, []).append((place, value))
+        """Record a source's value for a key."""
+        self._claims.setdefault(key, []).append((place, value))
 
     def settled(self, before: Mapping[str, str], added: Mapping[str, str]) -> Iterator[ResolvedKey]:
-        """Every key that has a value in the end and about which somebody said something; what the pod said
-        ``before`` is first, and counts unless something else was ``added``."""
-        for key, made in self._made.items():
-            every = [(POD, before[key]), *made] if key in before else made
+        """Every key with a final value and a source; the pod's value from ``before`` is first, and is used
+        unless something else was ``added``."""
+        for key, claims in self._claims.items():
+            every = [(POD, before[key]), *claims] if key in before else claims
             value = added.get(key, before.get(key))
             if value is None:
                 continue
-            place = next((place for place, said in every if said == value), POD)
+            place = next((place for place, claimed in every if claimed == value), POD)
             shadowed = dict.fromkeys(one for one in every if one[1] != value)
             yield ResolvedKey(f"{self._prefix}{key}", value, place, tuple(shadowed))

@@ -27,8 +27,8 @@ def operations(pod: Mapping[str, Any], sandbox: SandboxResult) -> list[Operation
             found += [
                 _add(f"/metadata/{field}/{pointer.escape(key)}", value) for key, value in values.items()
             ]
-    for field, wanted in sandbox.resources.items():
-        for position, (container, resources) in enumerate(zip(spec.get(field) or (), wanted, strict=True)):
+    for field, desired in sandbox.resources.items():
+        for position, (container, resources) in enumerate(zip(spec.get(field) or (), desired, strict=True)):
             has = container.get("resources")
             if (has or {}) != resources:
                 path = f"/spec/{field}/{position}/resources"
@@ -43,7 +43,7 @@ def _add(path: str, value: Any) -> Operation:
 
 
 def applied(pod: Mapping[str, Any], sandbox: SandboxResult) -> dict[str, Any]:
-    """The pod with the sandbox laid over it."""
+    """The pod after the sandbox patch."""
     after: dict[str, Any] = copy.deepcopy(dict(pod))
     apply.patch(after, operations(pod, sandbox))
     return after

@@ -1,7 +1,7 @@
 """The third step: a peer pod's containers lose their resources, and its machine gets a size.
 
-A size that an earlier pass has written grows with what was added since; one that somebody else has said is
-kept. So it must be known which is which, and that is kept on the pod too.
+A size that an earlier pass has written grows with what was added since; one from another source is
+preserved. So the source is recorded on the pod, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def resized(
     written, ``existing`` annotations of the pod."""
     sized = sizing.sized(spec, existing, keep=not found.strict)
     own = {
-        *sized.asked.own,
+        *sized.requests.own,
         *(
             resource
             for resource, key in sizing.KEYS.items()
@@ -46,10 +46,10 @@ def resized(
     annotations = dict(sized.annotations)
     ours = {key for resource, key in sizing.KEYS.items() if resource not in own}
     if not found.strict:
-        annotations[annotation_keys.ASKED] = msgspec.structs.replace(
-            sized.asked, own=tuple(sorted(own))
+        annotations[annotation_keys.ORIGINAL_REQUESTS] = msgspec.structs.replace(
+            sized.requests, own=tuple(sorted(own))
         ).text()
-        ours.add(annotation_keys.ASKED)
+        ours.add(annotation_keys.ORIGINAL_REQUESTS)
     return ResizedPod(annotations, frozenset(ours), _left(spec, zeroes=found.zeroes))
 
 
@@ -66,10 +66,10 @@ def _left(spec: Json, *, zeroes: bool) -> dict[str, tuple[Json, ...]]:
     resources: dict[str, tuple[Json, ...]] = {}
     for field in ("containers", "initContainers"):
         containers = spec.get(field) or ()
-        wanted = tuple(
+        desired = tuple(
             sizing.stripped(first=field == "containers" and not position, zeroes=zeroes)
             for position in range(len(containers))
         )
-        if wanted != tuple((one.get("resources") or {}) for one in containers):
-            resources[field] = wanted
+        if desired != tuple((one.get("resources") or {}) for one in containers):
+            resources[field] = desired
     return resources

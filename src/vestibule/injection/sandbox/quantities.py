@@ -21,7 +21,7 @@ def amount(text: str) -> Fraction | None:
 
 
 LONGEST: Final = 64
-"""Characters of a quantity; the API server writes far fewer, and what is kept by its text must be short."""
+"""Characters of a quantity; the API server writes far fewer, and cache keys must be short."""
 
 
 @functools.lru_cache(1024)

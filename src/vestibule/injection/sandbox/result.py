@@ -1,4 +1,4 @@
-"""What comes out of a decision about a sandbox: what a pod gets, what is said, or why it does not pass."""
+"""The result of a decision about a sandbox: what a pod gets, warnings, or why it is refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SandboxResult(NamedTuple):
     """``containers`` and ``initContainers`` to the resources each is left with, by position; only where
     something changes."""
     drops_pod_resources: bool = False
-    told: tuple[SandboxNote, ...] = ()
+    notes: tuple[SandboxNote, ...] = ()
     refusal: SandboxNote | None = None
     origins: Callable[[], tuple[ResolvedKey, ...]] = tuple
     """Where its values come from; on demand, since only people ask."""
@@ -39,5 +39,5 @@ class SandboxRefused(Exception):
     """The pod does not pass, and why; ends the decision."""
 
     def __init__(self, code: str, text: str) -> None:
-        self.told = SandboxNote(code, text)
+        self.note = SandboxNote(code, text)
         super().__init__(text)

@@ -10,22 +10,25 @@ from vestibule.injection.sandbox.origins import ValueSource
 
 def choose(draft: SandboxDraft) -> str:
     """The class a pod without one gets; empty: none."""
-    wanted = [
+    candidates = [
         (where, rule.mutate.runtime_class_name)
         for where, rule, _ in draft.area.rules
         if rule.mutate.runtime_class_name and not rule.match.runtime_classes and draft.matches(rule.match)
     ]
-    if len({name for _, name in wanted}) > 1:
-        draft.tell("RuleConflict", f"{wanted[1][0]} wants another class than {wanted[0][0]}, which counts")
-    for where, name in wanted:
+    if len({name for _, name in candidates}) > 1:
+        draft.warn(
+            "RuleConflict",
+            f"{candidates[1][0]} sets another class than {candidates[0][0]}, which takes precedence",
+        )
+    for where, name in candidates:
         draft.class_claims.add(origins.RUNTIME_CLASS, name, ValueSource("rule", where))
     if _injected(draft):
         injected = draft.kata_policy.webhook.runtime_class_injection.default_runtime_class
         draft.class_claims.add(origins.RUNTIME_CLASS, injected, draft.config)
-        wanted = wanted or [("KataConfig", injected)]
-    if not wanted:
+        candidates = candidates or [("KataConfig", injected)]
+    if not candidates:
         return ""
-    where, name = wanted[0]
+    where, name = candidates[0]
     return name if _can_have(draft, where, name) else ""
 
 
@@ -37,17 +40,17 @@ def _injected(draft: SandboxDraft) -> bool:
 def _can_have(draft: SandboxDraft, where: str, name: str) -> bool:
     """Whether the pod can run in this class; if not, why."""
     if draft.spec.get("hostNetwork") is True:
-        draft.tell("HostNetwork", f"{where} gives class {name}, but Kata has no host network: left as it is")
+        draft.warn("HostNetwork", f"{where} gives class {name}, but Kata has no host network: left as it is")
         return False
     if draft.of_daemon_set:
-        draft.tell(
+        draft.warn(
             "DaemonSetPod",
             f"{where} gives class {name}, but pods of a DaemonSet run on every node: left as it is",
         )
         return False
     if name not in draft.kata_policy.kata_classes:
         return draft.cannot(
-            "RuntimeClassUnavailable", f"{where} gives class {name}, which no KataConfig has made"
+            "RuntimeClassUnavailable", f"{where} gives class {name}, which no KataConfig has created"
         )
     found = draft.kata_policy.classes.get(name)
     if found is not None:
@@ -56,19 +59,19 @@ def _can_have(draft: SandboxDraft, where: str, name: str) -> bool:
             if key in selector and selector[key] != value:
                 return draft.cannot(
                     "NodeSelectorConflict",
-                    f"{where} gives class {name}, whose nodes have {key}={value!r}, but the pod wants "
+                    f"{where} gives class {name}, whose nodes have {key}={value!r}, but the pod selects "
                     f"{key}={selector[key]!r}",
                 )
     return True
 
 
 def keep_existing(draft: SandboxDraft, had: str) -> None:
-    """The pod has a class: it stays, and rules that want another are told."""
+    """The pod has a class: it stays, and rules that request another are reported."""
     draft.class_claims.add(origins.RUNTIME_CLASS, had, origins.POD)
     for where, rule, _ in draft.area.rules:
-        wanted = rule.mutate.runtime_class_name
-        if wanted and wanted != had and had in rule.match.runtime_classes and draft.matches(rule.match):
-            draft.tell(
+        requested = rule.mutate.runtime_class_name
+        if requested and requested != had and had in rule.match.runtime_classes and draft.matches(rule.match):
+            draft.warn(
                 "ReclassRefused",
-                f"{where} wants class {wanted}, but a class that is set is never changed",
+                f"{where} sets class {requested}, but a class that is set is never changed",
             )

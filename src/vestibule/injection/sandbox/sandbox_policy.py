@@ -1,11 +1,11 @@
-"""What the administrator said about sandboxes, compiled once per change.
+"""The administrator's sandbox configuration, compiled once per change.
 
 Settings come from the oldest KataConfig that is not being deleted, classes from all of them; rules come from
 every OSCWebhookConfig, by name and then by position. Without a KataConfig, or with ``enabled: false``, there
 is no policy, and pods pass.
 
-What follows from a namespace alone, above all which of many rules can concern its pods, is worked out once
-per namespace and kept: a pod is held against few rules, however many there are.
+What follows from a namespace alone, above all which of many rules can concern its pods, is computed once
+per namespace and cached: a pod is compared with few rules, however many there are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from vestibule.initdata.document import InitdataError
 ALWAYS_OUT: Final = ("kube-system", "kube-public", "kube-node-lease", "openshift", "openshift-*")
 """Namespaces that no setting brings in."""
 _AREAS: Final = 4096
-"""Namespaces of which it is kept what holds there; at about 0.5 KB some 2 MiB."""
+"""Maximum number of cached namespaces; at about 0.5 KB some 2 MiB."""
 _GLOB: Final = re.compile(r"[a-z0-9*?]([-a-z0-9*?]*[a-z0-9*?])?")
 
 
@@ -59,7 +59,7 @@ def any_glob(patterns: Sequence[str], text: str) -> bool:
 
 
 class NamedRule(NamedTuple):
-    """A rule and where it stands."""
+    """A rule and its location."""
 
     where: str
     rule: SandboxRule
@@ -82,7 +82,7 @@ class NamespacePolicy(NamedTuple):
     annotates: bool
     """Whether the KataConfig's annotations are written there."""
     confidential: bool
-    """Whether a tenant's own word about the guest does not count there."""
+    """Whether a tenant's own annotations about the virtual machine are replaced there."""
     pinned: tuple[str, ...] = ()
     """Globs of the classes that pods must have there; none: any."""
 
@@ -127,7 +127,7 @@ class SandboxPolicy:
         )
         self.earlier: Mapping[str, SandboxPolicy] = {}
         """Worlds of a moment ago by their digests: a pod that was begun in one of them is finished there."""
-        self._area = functools.lru_cache(_AREAS)(self._look_around)
+        self._area = functools.lru_cache(_AREAS)(self._namespace_policy)
         self.excluded = functools.lru_cache(_AREAS)(self._excluded)
         """Whether a namespace is never touched."""
 
@@ -182,13 +182,13 @@ class SandboxPolicy:
     def digest(self) -> str:
         """Identifies this policy: the same for the same objects in every replica, and another for others."""
         spec = self._config.spec if self._config else None
-        said = (
+        content = (
             (spec.webhook, spec.enable_peer_pods) if spec else None,
             sorted(self.kata_classes),
             [(named.where, named.rule) for named in self.rules],
             {name: found.node_selector for name, found in self.classes.items()},
         )
-        return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:12]
+        return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()[:12]
 
     def of(self, digest: str | None) -> SandboxPolicy:
         """The policy that a pod with this mark was begun in, if that was a moment ago; else this one."""
@@ -200,7 +200,7 @@ class SandboxPolicy:
         """What holds in a namespace with these labels."""
         return self._area(namespace, tuple(namespace_labels.items()))
 
-    def _look_around(self, namespace: str, pairs: tuple[tuple[str, str], ...]) -> NamespacePolicy:
+    def _namespace_policy(self, namespace: str, pairs: tuple[tuple[str, str], ...]) -> NamespacePolicy:
         has = dict(pairs)
         webhook = self.webhook
         injection, annotations = webhook.runtime_class_injection, webhook.annotations
@@ -215,7 +215,7 @@ class SandboxPolicy:
         )
 
     def enforces(self, namespace: str) -> bool:
-        """Whether a tenant's own word about the guest does not count in a namespace."""
+        """Whether a tenant's own annotations about the virtual machine are replaced in a namespace."""
         return any_glob(self.webhook.enforce.namespaces, namespace)
 
     def pinned(self, namespace: str) -> tuple[str, ...]:
@@ -245,7 +245,7 @@ class SandboxPolicy:
         return None
 
     def enabled_on(self, runtime_class: str, key: str) -> bool:
-        """Whether the nodes of a class take an annotation; where nobody says, they do.
+        """Whether the nodes of a class accept an annotation; by default, they do.
 
         Entries are regular expressions that may match anywhere in the name behind the prefix; one that is
         none is skipped by the Go runtime and spoils the whole list for the other.

@@ -1,5 +1,5 @@
 """Peer pods: the virtual machine is somewhere else, so what the pod asks for becomes its size, and the node
-is asked for nothing but a slot.
+requests nothing but a slot.
 
 A container counts with the larger of request and limit; containers and sidecars add up, and an init container
 counts together with the sidecars that run by then.
@@ -27,36 +27,38 @@ class MachineSize(NamedTuple):
     """The size of a pod's machine, and what it follows from."""
 
     annotations: Mapping[str, str]
-    """Sizes; nothing asked for, nothing said."""
-    asked: OriginalRequests
+    """Sizes; nothing requested, nothing reported."""
+    requests: OriginalRequests
     before: Mapping[str, str] | None
     """The sizes of the earlier pass alone; None when there was none."""
 
 
 def sized(spec: Mapping[str, Any], annotations: Mapping[str, str], *, keep: bool) -> MachineSize:
-    """The size of a pod's machine; ``keep``: with what an earlier pass kept on the pod."""
-    kept = original_requests.read(annotations) if keep else None
-    found = original_requests.gather(spec, RESOURCES, annotations, kept)
-    return MachineSize(_annotations(spec, found), found, None if kept is None else _annotations(spec, kept))
+    """The size of a pod's machine; ``keep``: with what an earlier pass recorded on the pod."""
+    recorded = original_requests.read(annotations) if keep else None
+    found = original_requests.gather(spec, RESOURCES, annotations, recorded)
+    return MachineSize(
+        _annotations(spec, found), found, None if recorded is None else _annotations(spec, recorded)
+    )
 
 
 def stripped(*, first: bool, zeroes: bool) -> dict[str, Any]:
     """The resources a container is left with."""
-    wanted: dict[str, dict[str, str]] = {}
+    desired: dict[str, dict[str, str]] = {}
     if zeroes:
-        wanted = {"requests": {"cpu": "0", "memory": "0"}, "limits": {"cpu": "0", "memory": "0"}}
+        desired = {"requests": {"cpu": "0", "memory": "0"}, "limits": {"cpu": "0", "memory": "0"}}
     if first:
         for part in original_requests.PARTS:
-            wanted.setdefault(part, {})[kata.VM_RESOURCE] = "1"
-    return wanted
+            desired.setdefault(part, {})[kata.VM_RESOURCE] = "1"
+    return desired
 
 
 def _annotations(spec: Mapping[str, Any], found: OriginalRequests) -> dict[str, str]:
-    said = {
+    values = {
         key: quantities.ceiling(_effective(spec, resource, found) / (_MIB if resource == "memory" else 1))
         for resource, key in KEYS.items()
     }
-    return {key: str(value) for key, value in said.items() if value > 0}
+    return {key: str(value) for key, value in values.items() if value > 0}
 
 
 def _effective(spec: Mapping[str, Any], resource: str, found: OriginalRequests) -> Fraction:

@@ -1,7 +1,7 @@
 """The sandbox stage: after the identity stage, over the pod as that left it, so that both are one patch.
 
-Pods that no rule and no class can concern are told apart by two looks at the decoded review; only of the
-others more is decoded.
+Pods that no rule and no class can concern are recognised from two fields of the decoded review; more is
+decoded only of the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def run(
     facts: Facts,
     found: SandboxPolicy,
     *,
-    tell: bool,
+    report: bool,
     caps: PodLimits = DEFAULT_CAPS,
 ) -> verdicts.Verdict:
     """The verdict with the sandbox in it."""
@@ -65,10 +65,12 @@ def run(
             origins=verdict.origins,
             missing=verdict.missing,
         )
-    told = [verdicts.Finding("warn", f"{who}: {one.text}", who) for one in sandbox.told] if tell else []
+    findings = (
+        [verdicts.Finding("warn", f"{who}: {one.text}", who) for one in sandbox.notes] if report else []
+    )
     after = msgspec.structs.replace(
         verdict,
-        findings=(*verdict.findings, *told),
+        findings=(*verdict.findings, *findings),
         levels=verdict.levels or facts.levels,
         besides=functools.partial(_values, sandbox, who),
     )
@@ -94,7 +96,7 @@ def _of_daemon_set(facts: Facts, found: SandboxPolicy) -> bool | None:
 
 
 def _values(sandbox: SandboxResult, who: str) -> tuple[verdicts.ResolvedValue, ...]:
-    """Who said what about the sandbox, with names as people say them."""
+    """The sources of the sandbox's values, with readable names."""
 
     def name(place: ValueSource) -> str:
         return ", ".join(filter(None, (who, place.name))) if place.level == "pod" else place.name

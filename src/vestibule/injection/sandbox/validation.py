@@ -107,7 +107,7 @@ def rule_sets(found: Sequence[RuleSet]) -> dict[str, list[ConfigProblem]]:
         for one in found
         for rule in one.spec.rules
         if rule.match.pod_selector is not None
-        for key in rule.match.pod_selector.looks_at()
+        for key in rule.match.pod_selector.label_keys()
     }
     return {one.metadata.name: list(_rules(one, read)) for one in found}
 

@@ -99,7 +99,7 @@ class CertificateIssuer:
         asked = self._asked
         signing, serving = await self._read(asked.signing), await self._read(asked.serving)
         seen = await self._registered.look()
-        wanted = tls_secret.next_kept(
+        wanted = tls_secret.next_stored(
             (signing or {}).get("data"),
             (serving or {}).get("data"),
             seen.found.values(),

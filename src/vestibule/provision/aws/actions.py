@@ -18,14 +18,14 @@ class CreateS3Bucket(NamedTuple):
 
 
 class MakeS3BucketPublic(NamedTuple):
-    """Let everybody read it."""
+    """Allow public reads."""
 
     name: str
     policy: Mapping[str, Any]
 
 
 class CreateDistribution(NamedTuple):
-    """Put a distribution before a bucket that nobody else can read."""
+    """Create a distribution for a private bucket."""
 
     bucket: str
     origin: str

@@ -1,4 +1,4 @@
-"""What ``delete`` removes: what bears our tag, and nothing else."""
+"""What ``delete`` removes: only resources with our tag."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def _steps(account: AwsAccount, name: str) -> Iterator[PlannedStep]:
 
 
 def _remove(kind: str, identifier: str, title: str, recorded: str = "") -> PlannedStep:
-    made = OwnedResource(kind, recorded or identifier)
-    return PlannedStep(f"{kind}/{identifier}", "delete", title, DeleteAwsResource(kind, identifier), (), made)
+    resource = OwnedResource(kind, recorded or identifier)
+    return PlannedStep(
+        f"{kind}/{identifier}", "delete", title, DeleteAwsResource(kind, identifier), (), resource
+    )
 
 
 class AwsDeleter:

@@ -14,10 +14,10 @@ from vestibule.provision.aws.request import AwsRequest
 from vestibule.provision.outputs import READABLE, Output
 
 
-def issuer(wanted: AwsRequest, url: str, keys: Sequence[PublicKey], output: Output) -> None:
+def issuer(desired: AwsRequest, url: str, keys: Sequence[PublicKey], output: Output) -> None:
     """Bucket, documents, IAM provider; the manifest."""
-    bucket, tags = names.bucket(wanted.name), names.tags(wanted.name)
-    constraint = names.constraint(wanted.region)
+    bucket, tags = names.bucket(desired.name), names.tags(desired.name)
+    constraint = names.constraint(desired.region)
     create = {"Bucket": bucket}
     if constraint:
         create["CreateBucketConfiguration"] = {"LocationConstraint": constraint}  # type: ignore[assignment]
@@ -32,18 +32,18 @@ def issuer(wanted: AwsRequest, url: str, keys: Sequence[PublicKey], output: Outp
     output.write(shared.AUTHENTICATION, shared.authentication(url))
 
 
-def roles(wanted: AwsRequest, output: Output) -> None:
+def roles(desired: AwsRequest, output: Output) -> None:
     """Per request: role, permissions; a Secret that waits for its role."""
-    host = names.provider_host(wanted.provider) or names.UNKNOWN_ISSUER
-    for number, request in enumerate(wanted.requests):
-        name = names.role(wanted.name, request)
-        trust = names.trust(wanted.provider or "<enter_identity_provider_arn_here>", host, request)
+    host = names.provider_host(desired.provider) or names.UNKNOWN_ISSUER
+    for number, request in enumerate(desired.requests):
+        name = names.role(desired.name, request)
+        trust = names.trust(desired.provider or "<enter_identity_provider_arn_here>", host, request)
         policy, _ = names.permissions(request)
         role = {
             "RoleName": name,
             "AssumeRolePolicyDocument": json.dumps(trust),
-            "Tags": _listed(names.tags(wanted.name)),
-            **({"PermissionsBoundary": wanted.boundary} if wanted.boundary else {}),
+            "Tags": _listed(names.tags(desired.name)),
+            **({"PermissionsBoundary": desired.boundary} if desired.boundary else {}),
         }
         _json(output, f"05-{number}-{name}-role.json", role)
         permit = {"RoleName": name, "PolicyName": name, "PolicyDocument": json.dumps(policy)}

@@ -9,7 +9,7 @@ from vestibule.api.credentialsrequest import CredentialsRequest
 from vestibule.provision.yamlscalars import scalar
 
 UNFINISHED: Final = "POPULATE ROLE ARN AND DELETE THIS LINE"
-"""Last line of a Secret whose role does not exist yet: nobody can apply it by accident."""
+"""Last line of a Secret whose role does not exist yet, so that it cannot be applied by accident."""
 
 
 def secret(request: CredentialsRequest, role: str) -> str:

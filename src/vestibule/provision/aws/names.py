@@ -1,4 +1,4 @@
-"""Names, tags and policies as the original makes them, in every partition."""
+"""Names, tags and policies as in ccoctl, in every partition."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def issuer(name: str, region: str) -> str:
 
 
 def tags(name: str) -> dict[str, str]:
-    """What we make bears these."""
+    """The tags of created resources."""
     return {f"openshift.io/cloud-credential-operator/{name}": OWNED, "Name": name}
 
 
@@ -69,20 +69,20 @@ def ours(found: Mapping[str, str], name: str) -> bool:
 
 def role(name: str, request: CredentialsRequest) -> str:
     """Cut at 64 characters, with a hash where something is cut off."""
-    whole = f"{name}-{request.namespace}-{request.secret}"
-    if len(whole) <= _ROLE_LENGTH:
-        return whole
-    return f"{whole[: _ROLE_LENGTH - 9]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    full_name = f"{name}-{request.namespace}-{request.secret}"
+    if len(full_name) <= _ROLE_LENGTH:
+        return full_name
+    return f"{full_name[: _ROLE_LENGTH - 9]}-{hashlib.sha256(full_name.encode()).hexdigest()[:8]}"
 
 
 def provider_host(arn: str) -> str:
-    """The issuer that an IAM provider stands for, without ``https://``."""
+    """The issuer of an IAM provider, without ``https://``."""
     found = _PROVIDER.fullmatch(arn)
     return found["host"] if found else ""
 
 
 def trust(arn: str, host: str, request: CredentialsRequest) -> dict[str, Any]:
-    """Who may take a role: the request's accounts, and nobody else."""
+    """The trust policy of a role: only the request's ServiceAccounts."""
     return {
         "Version": "2012-10-17",
         "Statement": [
@@ -125,7 +125,7 @@ def permissions(request: CredentialsRequest) -> tuple[dict[str, Any], list[Reque
 
 
 def public_policy(name: str, region: str) -> dict[str, Any]:
-    """Everybody may read the documents."""
+    """The bucket policy for public reads of the documents."""
     arn = f"arn:{partition(region).name}:s3:::{bucket(name)}/*"
     return {
         "Version": "2012-10-17",

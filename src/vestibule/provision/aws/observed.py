@@ -38,7 +38,7 @@ def issuer(account: AwsAccount, desired: AwsRequest) -> ObservedAws:
 
 def roles(account: AwsAccount, desired: AwsRequest, parallel: int) -> dict[str, IamRole]:
     """The roles of the requests that exist, by name."""
-    asked = [names.role(desired.name, request) for request in desired.requests]
+    requested = [names.role(desired.name, request) for request in desired.requests]
     with ThreadPoolExecutor(parallel, thread_name_prefix="observe") as pool:
-        found = pool.map(account.role, asked)
+        found = pool.map(account.role, requested)
     return {role.name: role for role in found if role is not None}

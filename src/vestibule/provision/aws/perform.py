@@ -52,10 +52,10 @@ class AwsPerformer:
                 account.block_public(name, acls=True, policies=False)
                 account.put_bucket_policy(name, policy)
             case actions.CreateDistribution(bucket, origin, tags):
-                made = distributions.create(account, bucket, origin, tags)
+                distribution = distributions.create(account, bucket, origin, tags)
                 partition = names.partition(self._desired.region).name
-                account.put_bucket_policy(bucket, distributions.policy(made.arn, bucket, partition))
-                return {"issuer": f"https://{made.domain}"}
+                account.put_bucket_policy(bucket, distributions.policy(distribution.arn, bucket, partition))
+                return {"issuer": f"https://{distribution.domain}"}
             case actions.PublishToS3() as publish:
                 return self._publish(publish)
             case actions.CreateProvider(issuer, tags):

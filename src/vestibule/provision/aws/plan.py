@@ -40,9 +40,9 @@ def issuer(desired: AwsRequest, observed: ObservedAws) -> StepPlan:
             suffix = names.partition(desired.region).suffix
             origin = f"{bucket}.s3.{desired.region}.{suffix}"
             action = actions.CreateDistribution(bucket, origin, tags)
-            made = OwnedResource("distribution", bucket)
+            resource = OwnedResource("distribution", bucket)
             title = f"distribution for {bucket}"
-            steps.append(PlannedStep("distribution", "create", title, action, ("bucket",), made))
+            steps.append(PlannedStep("distribution", "create", title, action, ("bucket",), resource))
         else:
             known["distribution"] = {"issuer": f"https://{observed.distribution.domain}"}
     else:
@@ -55,9 +55,9 @@ def issuer(desired: AwsRequest, observed: ObservedAws) -> StepPlan:
     steps.append(PlannedStep("documents", "publish", title, publish, ("bucket", "access", "distribution")))
     if observed.provider is None:
         create2 = actions.CreateProvider(address, tags)
-        made = OwnedResource("provider", desired.name)
+        resource = OwnedResource("provider", desired.name)
         steps.append(
-            PlannedStep("provider", "create", "IAM identity provider", create2, ("documents",), made)
+            PlannedStep("provider", "create", "IAM identity provider", create2, ("documents",), resource)
         )
     else:
         known["provider"] = {"arn": observed.provider.arn}

@@ -21,10 +21,10 @@ class AwsRequest(NamedTuple):
     requests: tuple[CredentialsRequest, ...] = ()
 
 
-def check(wanted: AwsRequest) -> None:
+def check(desired: AwsRequest) -> None:
     """Raises InvalidInput with everything that is wrong with names and requests."""
-    problems = [*names.problems(wanted.name, wanted.region, wanted.boundary, wanted.provider or None)]
-    for request in wanted.requests:
+    problems = [*names.problems(desired.name, desired.region, desired.boundary, desired.provider or None)]
+    for request in desired.requests:
         for path, text in names.permissions(request)[1]:
             field = ".".join(map(str, path))
             problems.append(InputProblem(request.place, f"CredentialsRequest {request.name}: {field}", text))

@@ -55,14 +55,14 @@ def everything(desired: AzureRequest, public_key: Path | None, options: RunOptio
 
 
 def delete(
-    names: AzureNames, cloud: AzureEndpoints, subscription: str, options: RunOptions, *, whole_group: bool
+    names: AzureNames, cloud: AzureEndpoints, subscription: str, options: RunOptions, *, entire_group: bool
 ) -> ProvisionReport:
     """Delete what belongs to a name; a dry run only reads."""
     inventory = Inventory(options.output, "azure", names.name)
     credential = login(cloud)
     arm = Arm(credential, subscription, cloud)
     observed = observing.belongings(arm, names.oidc_group, names.account)
-    planned = delete_plan.plan(observed, names, inventory, whole_group=whole_group)
+    planned = delete_plan.plan(observed, names, inventory, entire_group=entire_group)
     desired = AzureRequest(names, "", subscription, "", cloud, {}, "")
     performer = AzurePerformer(arm, credential, desired, Output(options.output))
     return flow.delete(planned, performer, inventory, options)

@@ -1,6 +1,6 @@
 """What a delete takes away: only what is known to be ours, by tag, by description or by inventory. Pure.
 
-A storage account that does not bear our tag is kept and told, and so is a group that holds anything that is
+A storage account without our tag is not deleted but reported, and so is a group that holds anything that is
 not ours.
 """
 
@@ -22,15 +22,15 @@ _ACCOUNT: Final = "microsoft.storage/storageaccounts"
 
 
 def plan(
-    found: ObservedForDelete, names: AzureNames, inventory: Inventory | None, *, whole_group: bool
+    found: ObservedForDelete, names: AzureNames, inventory: Inventory | None, *, entire_group: bool
 ) -> StepPlan:
     """The steps: assignments, roles, identities, then the account or the group."""
     tag = names.owned_tag
     description = rules.ROLE_DESCRIPTION.format(names.name)
     roles = [one for one in found.roles if one.description == description]
     identities = [one for one in found.identities if one.tags.get(tag) == rules.OWNED]
-    kept = [one for one in found.identities if one not in identities]
-    remarks = [f"managed identity {one.name} is not ours: kept" for one in kept]
+    retained = [one for one in found.identities if one not in identities]
+    remarks = [f"managed identity {one.name} has no tag of vestibule: not deleted" for one in retained]
     remarks += _odd(found.assignments)
     both = [*_roles(roles, found.assignments), *_identities(identities, found.assignments, names)]
     steps = [*{step.id: step for step in both}.values()]  # an identity's custom role is in both
@@ -40,15 +40,17 @@ def plan(
         account.tags.get(tag) == rules.OWNED
         or _known(inventory, "account", f"{account.group}/{account.name}")
     )
-    if whole_group:
+    if entire_group:
         steps += _group(found, names, identities, remarks, taken, inventory, account_ours=ours)
     elif account is not None and ours:
         action = do.DeleteAccount(account.group, account.name)
-        made = OwnedResource("account", f"{account.group}/{account.name}")
-        steps.append(PlannedStep("account", "delete", f"storage account {account.name}", action, (), made))
+        resource = OwnedResource("account", f"{account.group}/{account.name}")
+        steps.append(
+            PlannedStep("account", "delete", f"storage account {account.name}", action, (), resource)
+        )
     elif account is not None:
         remarks.append(
-            f"storage account {account.name} does not bear the tag {tag}={rules.OWNED}: kept, delete it "
+            f"storage account {account.name} has no tag {tag}={rules.OWNED}: not deleted, delete it "
             "yourself if it is yours"
         )
     return StepPlan(tuple(steps), {}, tuple(remarks))
@@ -121,7 +123,7 @@ def _group(
     tagged = group.tags.get(names.owned_tag) == rules.OWNED or _known(inventory, "group", group.name)
     if others or not tagged:
         why = f"it holds {', '.join(sorted(others))}" if others else f"it does not bear {names.owned_tag}"
-        remarks.append(f"resource group {group.name} is kept: {why}")
+        remarks.append(f"resource group {group.name} is not deleted: {why}")
         return
     yield PlannedStep(
         "group",
@@ -139,4 +141,4 @@ def _known(inventory: Inventory | None, kind: str, identifier: str) -> bool:
 
 def _odd(assignments: tuple[RoleAssignment, ...]) -> list[str]:
     count = sum(not (one.name and one.scope and one.role and one.principal) for one in assignments)
-    return [f"{count} role assignments are listed without telling what they are: left alone"] if count else []
+    return [f"{count} role assignments are listed without details: not changed"] if count else []

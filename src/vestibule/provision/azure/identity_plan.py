@@ -69,42 +69,44 @@ class IdentityPlan:
     def _tags(self, current: ManagedIdentity) -> Mapping[str, str]:
         if self.desired.names.owned_tag in current.tags:
             return self.desired.owned
-        self.remarks.append(f"managed identity {self.name} exists and is not ours: used, and kept by delete")
+        self.remarks.append(
+            f"managed identity {self.name} exists without a tag of vestibule: used, and not deleted by delete"
+        )
         return self.desired.tags
 
     def _roles(self) -> Iterator[PlannedStep]:
-        asked, _ = roles(self.request)
-        wanted_ids = [(title, one.id) for title in asked.bindings if (one := self._only(title)) is not None]
+        requested, _ = roles(self.request)
+        role_ids = [(title, one.id) for title in requested.bindings if (one := self._only(title)) is not None]
         needs = [self.step]
-        if asked.actions or asked.data_actions:
-            step, identifier = self._custom(asked.actions, asked.data_actions)
+        if requested.actions or requested.data_actions:
+            step, identifier = self._custom(requested.actions, requested.data_actions)
             if step is not None:
                 yield step
                 needs.append(step.id)
-            wanted_ids.append((self.name, identifier))
+            role_ids.append((self.name, identifier))
         have = self.observed.assignments.get(self.existing.principal, ()) if self.existing else ()
         mark = rules.ROLE_DESCRIPTION.format(self.desired.names.name)
-        kept: set[str] = set()
+        needed: set[str] = set()
         last = self.step
-        for title, role in wanted_ids:
+        for title, role in role_ids:
             for group in self.desired.names.scopes(self.request):
                 scope = f"/subscriptions/{self.desired.subscription}/resourceGroups/{group}"
                 current = [
                     one for one in have if rules.same_id(one.scope, scope) and _same_role(one.role, role)
                 ]
-                kept |= {one.id or one.name for one in current}
+                needed |= {one.id or one.name for one in current}
                 if current:
                     continue
                 action = do.Assign(scope, StepResult(self.step, "principal"), role, mark)
                 last = f"assignment/{self.name}/{title}/{group}"
-                made = OwnedResource("assignment", f"{scope}|{self.name}|{role}")
+                resource = OwnedResource("assignment", f"{scope}|{self.name}|{role}")
                 yield PlannedStep(
-                    last, "create", f"role {title} in {group} for {self.name}", action, (*needs,), made
+                    last, "create", f"role {title} in {group} for {self.name}", action, (*needs,), resource
                 )
-        yield from self._extra(have, kept, mark, last)
+        yield from self._extra(have, needed, mark, last)
 
     def _extra(
-        self, have: tuple[RoleAssignment, ...], kept: set[str], mark: str, last: str
+        self, have: tuple[RoleAssignment, ...], needed: set[str], mark: str, last: str
     ) -> Iterator[PlannedStep]:
         """Assignments that no request needs: deleted if we created them, or all if the user asks for it.
 
@@ -112,7 +114,7 @@ class IdentityPlan:
         """
         subscription = f"/subscriptions/{self.desired.subscription}".lower()
         for one in have:
-            if (one.id or one.name) in kept or not (one.name and one.scope and one.role):
+            if (one.id or one.name) in needed or not (one.name and one.scope and one.role):
                 continue
             direct = self.existing is not None and one.principal.lower() == self.existing.principal.lower()
             inside = f"{one.scope.lower()}/".startswith(f"{subscription}/")
@@ -174,24 +176,24 @@ class IdentityPlan:
         group = self.desired.names.oidc_group
         have = {one.name.lower(): one for one in self.observed.credentials.get(self.name.lower(), ())}
         last = self.step
-        wanted_names: set[str] = set()
+        desired_names: set[str] = set()
         for account, subject in zip(self.request.accounts, self.request.subjects, strict=True):
             name = rules.credential(account)
-            wanted_names.add(name.lower())
+            desired_names.add(name.lower())
             action = do.PutCredential(group, self.name, name, self.issuer, subject, (rules.AUDIENCE,))
             current = have.get(name.lower())
             why = _changed(current, action) if current else ""
             if current and not why:
                 continue
             step = f"credential/{self.name}/{name}"
-            made = OwnedResource("credential", f"{group}/{self.name}/{name}")
+            resource = OwnedResource("credential", f"{group}/{self.name}/{name}")
             title = f"federated credential {name} of {self.name}"
             yield PlannedStep(
-                step, "update" if current else "create", title, action, (last, self.step), made, why
+                step, "update" if current else "create", title, action, (last, self.step), resource, why
             )
             last = step
         for key, stale in have.items():
-            if key in wanted_names:
+            if key in desired_names:
                 continue
             # a credential whose ServiceAccount is no longer listed would trust it for ever
             if not rules.ours_by_subject(stale.subject, self.request.namespace):
@@ -214,7 +216,7 @@ def result(found: ManagedIdentity) -> dict[str, str]:
 
 
 def _same_role(one: str, other: str) -> bool:
-    """Definitions are named by GUID; some responses leave the subscription out of the id."""
+    """Role definitions are named by GUID; some responses leave the subscription out of the id."""
     return one.rpartition("/")[2].lower() == other.rpartition("/")[2].lower()
 
 

@@ -1,4 +1,4 @@
-"""The custom role that lets somebody run a command of ours, and do nothing else. Pure."""
+"""The minimal custom role for a command. Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _DELETE: Final = (
 
 
 def role(command: str, name: str, subscription: str, mode: str = "blob") -> dict[str, Any]:
-    """The definition, in the shape that the Azure CLI takes."""
+    """The role as JSON for the Azure CLI."""
     actions: set[str] = set()
     data: set[str] = set()
     if command in ("create-oidc-issuer", "create-all") and mode != "none":

@@ -1,6 +1,6 @@
-"""Names, tags and scopes as the original makes them, and the rules of Azure for them.
+"""Names, tags and scopes as in ccoctl, and the rules of Azure for them.
 
-A name that the original would cut, or send to be refused, gets a short hash of the whole, so that two that
+A name that ccoctl would cut, or that Azure refuses, gets a short hash of the full name, so that two that
 differ stay two.
 """
 
@@ -118,9 +118,9 @@ def account_flaw(name: str) -> str:
     return "" if _ACCOUNT.fullmatch(name) else "want 3 to 24 lower-case letters and digits"
 
 
-def merged(have: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str] | None:
+def merged(have: Mapping[str, str], desired: Mapping[str, str]) -> dict[str, str] | None:
     """The tags to write: those there stay, ours win; None when all wanted ones are there."""
-    both = {**have, **wanted}
+    both = {**have, **desired}
     return None if both == dict(have) else both
 
 

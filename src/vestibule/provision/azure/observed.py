@@ -72,15 +72,15 @@ def issuer(arm: Arm, desired: AzureRequest, observed: ObservedAzure) -> Observed
 def identities(arm: Arm, desired: AzureRequest, parallel: int, observed: ObservedAzure) -> ObservedAzure:
     """The installation group, identities, roles, assignments and credentials; the OIDC group is observed."""
     names = desired.names
-    asked = [roles(request)[0] for request in desired.requests]
-    titles = dict.fromkeys(title for one in asked for title in one.bindings)
-    for request, one in zip(desired.requests, asked, strict=True):
+    requested = [roles(request)[0] for request in desired.requests]
+    titles = dict.fromkeys(title for one in requested for title in one.bindings)
+    for request, one in zip(desired.requests, requested, strict=True):
         if one.actions or one.data_actions:
             titles[names.identity(request)] = None
     installation = arm.group(names.installation_group)
-    wanted_names = {names.identity(request).lower() for request in desired.requests}
-    listed = arm.identities(names.oidc_group) if observed.oidc_group and wanted_names else []
-    found = {one.name.lower(): one for one in listed if one.name.lower() in wanted_names}
+    desired_names = {names.identity(request).lower() for request in desired.requests}
+    listed = arm.identities(names.oidc_group) if observed.oidc_group and desired_names else []
+    found = {one.name.lower(): one for one in listed if one.name.lower() in desired_names}
     with ThreadPoolExecutor(parallel, thread_name_prefix="observe") as pool:
         known_roles = _each(pool, titles, lambda title: tuple(arm.roles_called(title)))
         principals = [one.principal for one in found.values() if one.principal]

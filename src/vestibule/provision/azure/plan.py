@@ -37,20 +37,20 @@ def issuer(desired: AzureRequest, observed: ObservedAzure) -> StepPlan:
     remarks: list[str] = []
     if observed.account is None:
         public = desired.issuer_mode == "blob"
-        # the original's body for a public one; behind a front door nothing is public and keys are of no use
+        # ccoctl's body for a public one; behind Azure Front Door nothing is public and keys are unused
         private = desired.issuer_mode == "private"
         properties = {"allowBlobPublicAccess": public} | ({"allowSharedKeyAccess": False} if private else {})
         action = do.CreateStorageAccount(
             names.oidc_group, names.account, desired.region, account_tags, properties
         )
-        made = OwnedResource("account", f"{names.oidc_group}/{names.account}")
-        steps.append(PlannedStep(account_step, "create", title, action, (group_step,), made))
+        resource = OwnedResource("account", f"{names.oidc_group}/{names.account}")
+        steps.append(PlannedStep(account_step, "create", title, action, (group_step,), resource))
     elif merged := rules.merged(observed.account.tags, desired.tags):
         action2 = do.TagAccount(names.oidc_group, names.account, merged)
         steps.append(PlannedStep(account_step, "update", title, action2, (group_step,), why="tags"))
     if observed.account is not None and desired.issuer_mode == "blob" and not observed.account.public:
         remarks.append(
-            f"storage account {names.account} forbids public access: nobody can read the issuer until it is "
+            f"storage account {names.account} forbids public access: the issuer cannot be read until it is "
             "allowed; or use --issuer-mode website or private"
         )
     website = desired.issuer_mode == "website"
@@ -81,10 +81,10 @@ def _container(
     identifier, title = f"container/{names.container}", f"container {names.container}"
     action = do.PutContainer(names.oidc_group, names.account, names.container, public)
     if observed.container is None:
-        made = OwnedResource("container", f"{names.account}/{names.container}")
-        yield PlannedStep(identifier, "create", title, action, needs, made)
+        resource = OwnedResource("container", f"{names.account}/{names.container}")
+        yield PlannedStep(identifier, "create", title, action, needs, resource)
     elif public == "Container" and observed.container.public == "None":
-        yield PlannedStep(identifier, "update", title, action, needs, why="nobody may read it")
+        yield PlannedStep(identifier, "update", title, action, needs, why="public reads are denied")
 
 
 def identities(
@@ -125,7 +125,7 @@ def _group(
             "create",
             title,
             do.PutGroup(name, desired.region, desired.owned),
-            made=OwnedResource("group", name),
+            resource=OwnedResource("group", name),
         )
         return
     if merged := rules.merged(existing.tags, tags):

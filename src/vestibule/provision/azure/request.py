@@ -31,13 +31,13 @@ class AzureRequest(NamedTuple):
     issuer_mode: IssuerMode = "blob"
     requests: tuple[CredentialsRequest, ...] = ()
     preserve: bool = False
-    """Role assignments that somebody else made are kept; they are anyway, unless asked to be removed."""
+    """Role assignments of other owners are never deleted; this is the default."""
     prune: bool = False
-    """Role assignments of our identities that nobody wants are removed, whoever made them."""
+    """All unneeded role assignments of our identities are deleted, of any owner."""
 
     @property
     def owned(self) -> dict[str, str]:
-        """The tag of what we make, beside the user's own; it cannot be overridden."""
+        """The tag of created resources, besides the user's own; it cannot be overridden."""
         return {**self.tags, self.names.owned_tag: rules.OWNED}
 
 
@@ -73,7 +73,7 @@ def roles(request: CredentialsRequest) -> tuple[RequestedRoles, list[RequestProb
     data = credentialsrequest.texts(request.spec, "dataPermissions", path, wrong)
     if not (bindings or actions or data or wrong):
         wrong.append(
-            RequestProblem(path, "asks for no role and no permission: its identity could do nothing")
+            RequestProblem(path, "requests no role and no permission: its identity could do nothing")
         )
     return RequestedRoles(tuple(dict.fromkeys(bindings)), tuple(actions), tuple(data)), wrong
 
@@ -85,26 +85,26 @@ def issuer_url(mode: IssuerMode, names: AzureNames, cloud: AzureEndpoints, given
     return f"https://{names.account}.{cloud.blob_suffix}/{names.container}"
 
 
-def check(wanted: AzureRequest, *, issuer: bool, identities: bool) -> None:
+def check(desired: AzureRequest, *, issuer: bool, identities: bool) -> None:
     """Raises InvalidInput with everything that is wrong before the first call."""
-    problems = [*_problems(wanted, issuer=issuer, identities=identities)]
+    problems = [*_problems(desired, issuer=issuer, identities=identities)]
     if problems:
         raise InvalidInput(*problems)
 
 
-def _problems(wanted: AzureRequest, *, issuer: bool, identities: bool) -> Iterator[InputProblem]:
-    account = issuer and wanted.issuer_mode != "none"
-    yield from rules.problems(wanted.names, account=account, identities=identities)
-    yield from rules.guid_problem("--subscription-id", wanted.subscription)
+def _problems(desired: AzureRequest, *, issuer: bool, identities: bool) -> Iterator[InputProblem]:
+    account = issuer and desired.issuer_mode != "none"
+    yield from rules.problems(desired.names, account=account, identities=identities)
+    yield from rules.guid_problem("--subscription-id", desired.subscription)
     if issuer:
-        yield from rules.guid_problem("--tenant-id", wanted.tenant)
-        if wanted.issuer_mode in ("private", "none") and not wanted.issuer_url:
-            text = f"is missing, and --issuer-mode is {wanted.issuer_mode}: want the public address"
+        yield from rules.guid_problem("--tenant-id", desired.tenant)
+        if desired.issuer_mode in ("private", "none") and not desired.issuer_url:
+            text = f"is missing, and --issuer-mode is {desired.issuer_mode}: want the public address"
             yield InputProblem("--issuer-url", "", text)
-    yield from rules.tag_problems(wanted.tags)
-    if wanted.issuer_url and (flaw := discovery.flaw(wanted.issuer_url)):
-        yield InputProblem("--issuer-url", "", f"is {wanted.issuer_url!r}: {flaw}")
-    for request in wanted.requests:
+    yield from rules.tag_problems(desired.tags)
+    if desired.issuer_url and (flaw := discovery.flaw(desired.issuer_url)):
+        yield InputProblem("--issuer-url", "", f"is {desired.issuer_url!r}: {flaw}")
+    for request in desired.requests:
         for path, text in roles(request)[1]:
             field = ".".join(map(str, path))
             yield InputProblem(request.place, f"CredentialsRequest {request.name}: {field}", text)

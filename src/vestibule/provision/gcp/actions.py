@@ -25,7 +25,7 @@ class CreateGcsBucket(NamedTuple):
 
 
 class MakeGcsBucketPublic(NamedTuple):
-    """Let everybody read it."""
+    """Allow public reads."""
 
     name: str
 

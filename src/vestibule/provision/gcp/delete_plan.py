@@ -1,6 +1,6 @@
-"""What ``delete`` removes: what is ours, and nothing else. What only looks like it is kept and told.
+"""What ``delete`` removes: what is ours, and nothing else. Similar resources are not deleted but reported.
 
-Ours is what the inventory names, or what bears our label or description, and still is what it was: the same
+Ours is what the inventory names, or what has our label or description, and still is what it was: the same
 display name, the same title, the same project.
 """
 
@@ -24,7 +24,7 @@ _DOCUMENTS = (documents.DISCOVERY_NAME, documents.GCP.keys_name)
 
 
 class DeleteInputs(NamedTuple):
-    """Everything that a removal is told."""
+    """The inputs of a removal."""
 
     name: str
     project: str
@@ -43,7 +43,7 @@ class RemainingResources(NamedTuple):
     objects: tuple[str, ...] = ()
     pool: WorkloadIdentityPool | None = None
     providers: Mapping[str, Mapping[str, PoolProvider]] = {}
-    """By pool: the one of our name, and those that the inventory tells of."""
+    """By pool: the one of our name, and those in the inventory."""
     accounts: tuple[GcpServiceAccount, ...] = ()
     roles: Mapping[str, GcpCustomRole] = {}
     policy: Mapping[str, Any] = {}
@@ -56,8 +56,8 @@ def observe(project: Project, unwanted: DeleteInputs, known: Sequence[InventoryE
     mine = bucket is not None and bucket.project == number
     named = {unwanted.name, *(one.id.partition("/")[0] for one in known if one.kind == "provider")}
     pools = {one: project.pools.pool(one) for one in sorted(named)}
-    asked = _roles(unwanted, known) if unwanted.roles else {}
-    roles = [project.accounts.role(one) for one in sorted(asked)]
+    requested = _roles(unwanted, known) if unwanted.roles else {}
+    roles = [project.accounts.role(one) for one in sorted(requested)]
     return RemainingResources(
         number,
         bucket,
@@ -75,7 +75,7 @@ def observe(project: Project, unwanted: DeleteInputs, known: Sequence[InventoryE
 
 
 def plan(unwanted: DeleteInputs, left: RemainingResources, known: Sequence[InventoryEntry]) -> StepPlan:
-    """What to remove, and what is kept."""
+    """What to delete, and remarks about the rest."""
     remarks: list[str] = []
     accounts = [*_accounts(unwanted, left, known, remarks)]
     after = tuple(step.id for step in accounts)
@@ -91,19 +91,19 @@ def plan(unwanted: DeleteInputs, left: RemainingResources, known: Sequence[Inven
 
 def forgotten(left: RemainingResources, known: Sequence[InventoryEntry]) -> Iterator[OwnedResource]:
     """What the inventory names and is there no longer."""
-    there = {("account", one.id) for one in left.accounts}
-    there |= {("role", one.id) for one in left.roles.values() if not one.deleted}
-    there |= {
+    existing = {("account", one.id) for one in left.accounts}
+    existing |= {("role", one.id) for one in left.roles.values() if not one.deleted}
+    existing |= {
         ("provider", f"{pool}/{name}")
         for pool, found in left.providers.items()
         for name, one in found.items()
         if not one.deleted
     }
-    there |= {("pool", left.pool.name)} if left.pool and not left.pool.deleted else set()
-    there |= {("bucket", left.bucket.name)} if left.bucket else set()
-    looked = {"account", "provider", "pool", "bucket", *({"role"} if left.roles else ())}
+    existing |= {("pool", left.pool.name)} if left.pool and not left.pool.deleted else set()
+    existing |= {("bucket", left.bucket.name)} if left.bucket else set()
+    observed_kinds = {"account", "provider", "pool", "bucket", *({"role"} if left.roles else ())}
     for one in known:
-        if one.kind in looked and (one.kind, one.id) not in there:
+        if one.kind in observed_kinds and (one.kind, one.id) not in existing:
             yield OwnedResource(one.kind, one.id)
 
 
@@ -140,18 +140,18 @@ def _accounts(
     unwanted: DeleteInputs, left: RemainingResources, known: Sequence[InventoryEntry], remarks: list[str]
 ) -> Iterator[PlannedStep]:
     recorded = {(one.id, one.step) for one in known if one.kind == "account"}
-    asked = {names.display(unwanted.name, request) for request in unwanted.requests}
+    requested = {names.display(unwanted.name, request) for request in unwanted.requests}
     for one in left.accounts:
         display = one.display
         ours = (one.id, f"account/{display}") in recorded
         ours = ours or one.description == names.description(display, unwanted.name)
-        ours = ours or (display in asked and names.our_account(one, unwanted.name))
+        ours = ours or (display in requested and names.our_account(one, unwanted.name))
         if ours:
             action = actions.DeleteGcpResource("account", one.email)
-            title, made = f"service account {display}", OwnedResource("account", one.id)
-            yield PlannedStep(f"account/{one.email}", "delete", title, action, (), made)
-        elif display in asked or one.id in {identifier for identifier, _ in recorded}:
-            remarks.append(f"service account {one.email} ({display}) is not known to be ours: kept")
+            title, resource = f"service account {display}", OwnedResource("account", one.id)
+            yield PlannedStep(f"account/{one.email}", "delete", title, action, (), resource)
+        elif display in requested or one.id in {identifier for identifier, _ in recorded}:
+            remarks.append(f"service account {one.email} ({display}) has no mark of vestibule: not deleted")
 
 
 def _roles(unwanted: DeleteInputs, known: Sequence[InventoryEntry]) -> dict[str, str]:
@@ -170,24 +170,25 @@ def _custom_roles(
     after: tuple[str, ...],
     remarks: list[str],
 ) -> Iterator[PlannedStep]:
-    wanted = _roles(unwanted, known)
-    if wanted and not unwanted.roles:
-        remarks.append(
-            "custom roles are the project's and are kept; --force-delete-custom-roles deletes them, too"
-        )
+    requested = _roles(unwanted, known)
+    if requested and not unwanted.roles:
+        remarks.append("custom roles are not deleted; --force-delete-custom-roles deletes them, too")
     for identifier, role in left.roles.items():
         others = policies.members_of(left.policy, names.role_path(unwanted.project, identifier)) - ours
         others = {one for one in others if not one.startswith("deleted:")}
         if role.deleted:
             continue
-        if not names.our_role(role, wanted[identifier]):
-            remarks.append(f"custom role {identifier} ({role.title}) is not known to be ours: kept")
+        if not names.our_role(role, requested[identifier]):
+            remarks.append(f"custom role {identifier} ({role.title}) has no mark of vestibule: not deleted")
         elif others:
-            remarks.append(f"custom role {identifier} is used by {', '.join(sorted(others))}: kept")
+            remarks.append(f"custom role {identifier} is used by {', '.join(sorted(others))}: not deleted")
         else:
-            action, made = actions.DeleteGcpResource("role", identifier), OwnedResource("role", identifier)
+            action, resource = (
+                actions.DeleteGcpResource("role", identifier),
+                OwnedResource("role", identifier),
+            )
             yield PlannedStep(
-                f"role/{identifier}", "delete", f"custom role {identifier}", action, after, made
+                f"role/{identifier}", "delete", f"custom role {identifier}", action, after, resource
             )
 
 
@@ -195,19 +196,19 @@ def _pools(
     unwanted: DeleteInputs, left: RemainingResources, known: Sequence[InventoryEntry], remarks: list[str]
 ) -> Iterator[PlannedStep]:
     name, pool = unwanted.name, left.pool
-    there = pool is not None and not pool.deleted
+    exists = pool is not None and not pool.deleted
     recorded = {(one.kind, one.id) for one in known}
-    ours = there and pool is not None and (("pool", name) in recorded or names.our_pool(pool))
+    ours = exists and pool is not None and (("pool", name) in recorded or names.our_pool(pool))
     others = sorted(
         one.name for one in left.providers.get(name, {}).values() if not one.deleted and one.name != name
     )
     if ours and not others:
-        action, made = actions.DeleteGcpResource("pool", name), OwnedResource("pool", name)
-        yield PlannedStep(f"pool/{name}", "delete", f"workload identity pool {name}", action, (), made)
+        action, resource = actions.DeleteGcpResource("pool", name), OwnedResource("pool", name)
+        yield PlannedStep(f"pool/{name}", "delete", f"workload identity pool {name}", action, (), resource)
     elif ours:
-        remarks.append(f"pool {name} has other providers ({', '.join(others)}): kept")
-    elif there:
-        remarks.append(f"pool {name} is not known to be ours: kept")
+        remarks.append(f"pool {name} has other providers ({', '.join(others)}): not deleted")
+    elif exists:
+        remarks.append(f"pool {name} has no mark of vestibule: not deleted")
     for within, found in left.providers.items():
         one = found.get(name)
         if one is None or one.deleted or (within == name and ours and not others):
@@ -217,9 +218,9 @@ def _pools(
             ("provider", f"{within}/{name}") in recorded or (within == name and ours)
         ):
             action = actions.DeleteGcpResource("provider", name, within)
-            made = OwnedResource("provider", f"{within}/{name}")
+            resource = OwnedResource("provider", f"{within}/{name}")
             title = f"workload identity provider {name} of pool {within}"
-            yield PlannedStep(f"provider/{within}/{name}", "delete", title, action, (), made)
+            yield PlannedStep(f"provider/{within}/{name}", "delete", title, action, (), resource)
 
 
 def _bucket(
@@ -233,12 +234,14 @@ def _bucket(
     )
     foreign = [one for one in left.objects if one not in _DOCUMENTS]
     if not (recorded or names.our_bucket(bucket, unwanted.name, left.number)):
-        hint = (
-            f", or the label {names.LABEL}={unwanted.name} if it is" if bucket.project == left.number else ""
-        )
-        remarks.append(f"bucket {bucket.name} is not known to be ours: kept{hint}")
+        label = f"{names.LABEL}={unwanted.name}"
+        hint = f"; set the label {label} to delete it" if bucket.project == left.number else ""
+        remarks.append(f"bucket {bucket.name} has no mark of vestibule: not deleted{hint}")
     elif foreign:
-        remarks.append(f"bucket {bucket.name} holds what is not ours ({', '.join(foreign[:3])}): kept")
+        remarks.append(f"bucket {bucket.name} holds other objects ({', '.join(foreign[:3])}): not deleted")
     else:
-        action, made = actions.DeleteGcpResource("bucket", bucket.name), OwnedResource("bucket", bucket.name)
-        yield PlannedStep(f"bucket/{bucket.name}", "delete", f"bucket {bucket.name}", action, (), made)
+        action, resource = (
+            actions.DeleteGcpResource("bucket", bucket.name),
+            OwnedResource("bucket", bucket.name),
+        )
+        yield PlannedStep(f"bucket/{bucket.name}", "delete", f"bucket {bucket.name}", action, (), resource)

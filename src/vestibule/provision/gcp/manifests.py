@@ -11,7 +11,8 @@ from vestibule.provision.yamlscalars import scalar
 UNFINISHED: Final = (
     "POPULATE service_account.json FIELD WITH BASE 64 ENCODED CREDENTIALS CONFIG JSON GENERATED FROM SCRIPT"
 )
-"""Begins the last line of a Secret whose account does not exist yet: nobody can apply it by accident."""
+"""Begins the last line of a Secret whose account does not exist yet, so that it cannot be applied by
+accident."""
 
 
 def secret(request: CredentialsRequest, configuration: str, script: str = "") -> str:

@@ -1,9 +1,9 @@
-"""Names, labels and descriptions as the original makes them; what it draws by lot is computed here.
+"""Names, labels and descriptions as in ccoctl; its random parts are computed here.
 
 | case | ccoctl | here | vector |
 |---|---|---|---|
 | id of an account | ends by lot: a lost answer leaves two accounts | ends in a hash | gcp-01 |
-| display name | ``a-b`` and ``c`` meet ``a`` and ``b-c`` | the description tells whose it is | gcp-01 |
+| display name | ``a-b`` and ``c`` meet ``a`` and ``b-c`` | the description names the owner | gcp-01 |
 | issuer | of the universe | the same | gcp-02 |
 """
 
@@ -23,13 +23,13 @@ from vestibule.clouds.gcp.serviceaccounts import GcpCustomRole, GcpServiceAccoun
 from vestibule.errors import InputProblem
 
 CREATED: Final = "Created By OpenShift ccoctl"
-"""What the original writes below everything that it makes; its scripts write it with another letter case."""
+"""ccoctl's description of every resource; its scripts write it with another letter case."""
 LABEL: Final = "openshift-cloud-credential-operator"
 AUDIENCE: Final = "openshift"
 MAPPING: Final = {"google.subject": "assertion.sub"}
 IDENTITY_USER: Final = "roles/iam.workloadIdentityUser"
 VIEWER: Final = "roles/storage.objectViewer"
-EVERYBODY: Final = "allUsers"
+ALL_USERS: Final = "allUsers"
 LONGEST_SUBJECT: Final = 127
 """Bytes that Google takes for ``google.subject``."""
 _NAME: Final = re.compile(r"(?!gcp-|goog)(?!.*google)[a-z][a-z0-9-]{2,30}[a-z0-9]")
@@ -45,12 +45,12 @@ def bucket(name: str) -> str:
 
 
 def issuer(name: str, universe: str = UNIVERSE) -> str:
-    """The address of the issuer; where keys are kept in the provider, nobody ever reads it."""
+    """The address of the issuer; with keys in the provider, it is never read."""
     return f"https://storage.{universe or UNIVERSE}/{bucket(name)}"
 
 
 def labels(name: str) -> dict[str, str]:
-    """What our bucket bears."""
+    """The labels of the bucket."""
     return {LABEL: name}
 
 
@@ -67,7 +67,7 @@ def account(name: str, request: CredentialsRequest) -> str:
 
 
 def description(display_name: str, name: str = "") -> str:
-    """Below an account or a role: as the original writes it; with our name behind it where there is one."""
+    """The description of an account or a role: ccoctl's, followed by our name if there is one."""
     text = f"{CREATED} for service account {display_name}"
     return f"{text}, owned by {name}" if name else text
 
@@ -93,7 +93,7 @@ def pool_path(number: str, pool: str) -> str:
 
 
 def principal(number: str, pool: str, subject: str) -> str:
-    """Whoever holds a token of this subject."""
+    """The principal of a token with this subject."""
     return f"principal://{pool_path(number, pool)}/subject/{subject}"
 
 
@@ -103,22 +103,22 @@ def audience(number: str, pool: str, provider: str) -> str:
 
 
 def our_pool(found: WorkloadIdentityPool) -> bool:
-    """Whether the description says that the original, or we, made it."""
+    """Whether ccoctl or vestibule created it, by its description."""
     return found.description.lower().startswith(CREATED.lower())
 
 
 def our_account(found: GcpServiceAccount, name: str) -> bool:
-    """Whether an account of the right display name was made by the original, or by us for this name."""
+    """Whether an account of the right display name was created by ccoctl, or by vestibule for this name."""
     return found.description in (description(found.display), description(found.display, name))
 
 
 def our_role(found: GcpCustomRole, title: str) -> bool:
-    """Whether a role was made by the original, or by us: title and description say so."""
+    """Whether ccoctl or vestibule created a role, by title and description."""
     return found.title == title and found.description.lower().startswith(CREATED.lower())
 
 
 def our_bucket(found: GcsBucket, name: str, number: str) -> bool:
-    """Whether a bucket bears our label, in our project: anybody can have a bucket of this name, and write
+    """Whether a bucket has our label, in our project: anybody can have a bucket of this name, and write
     what they like on it."""
     return found.project == number and found.labels.get(LABEL) == name
 

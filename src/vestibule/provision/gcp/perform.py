@@ -30,7 +30,7 @@ class GcpPerformer:
     def __init__(
         self,
         project: Project,
-        wanted: GcpRequest,
+        desired: GcpRequest,
         number: str,
         keys: Sequence[PublicKey],
         output: Output,
@@ -38,7 +38,7 @@ class GcpPerformer:
         verify: bool = True,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._project, self._wanted, self._number = project, wanted, number
+        self._project, self._desired, self._number = project, desired, number
         self._keys, self._output, self._verify, self._pause = keys, output, verify, pause
 
     def __call__(self, step: PlannedStep) -> Result:
@@ -66,10 +66,10 @@ class GcpPerformer:
             case actions.Trust(email, members):
                 self._trust(str(email), members)
             case actions.WriteGcpSecret(request, email):
-                wanted = self._wanted
-                audience = names.audience(self._number, wanted.pool_name, wanted.provider_name)
+                desired = self._desired
+                audience = names.audience(self._number, desired.pool_name, desired.provider_name)
                 account = credentials_secret.gcp_account(
-                    audience, str(email), request.token_file, wanted.universe
+                    audience, str(email), request.token_file, desired.universe
                 )
                 self._output.write(shared.secret_path(request), manifests.secret(request, account))
         return {}
@@ -77,7 +77,7 @@ class GcpPerformer:
     def _open(self, bucket: str) -> None:
         try:
             self._project.buckets.change_policy(
-                bucket, lambda policy: policies.add(policy, names.VIEWER, names.EVERYBODY)
+                bucket, lambda policy: policies.add(policy, names.VIEWER, names.ALL_USERS)
             )
         except rest.GcpCallError as fault:
             if not rest.forbidden(fault):
@@ -88,29 +88,29 @@ class GcpPerformer:
     def _publish(self, bucket: str) -> None:
         publisher.publish(
             self._project.buckets.store(bucket),
-            self._wanted.issuer,
+            self._desired.issuer,
             self._keys,
             shape=documents.GCP,
-            tags=names.labels(self._wanted.name),
+            tags=names.labels(self._desired.name),
             fetch=publisher.fetching() if self._verify else None,
             pause=self._pause,
         )
 
     def _provider(self, pool: str, name: str) -> None:
-        pools, wanted = self._project.pools, self._wanted
+        pools, desired = self._project.pools, self._desired
         found = pools.provider(pool, name)
         if found is None:
-            keys = documents.key_set(self._keys).decode() if wanted.embedded else ""
-            pools.create_provider(pool, name, providers.body(wanted, keys))
+            keys = documents.key_set(self._keys).decode() if desired.embedded else ""
+            pools.create_provider(pool, name, providers.body(desired, keys))
             return
-        if text := providers.refusal(found, wanted):
+        if text := providers.refusal(found, desired):
             raise InvalidInput(InputProblem("--name", "", text))
         if found.deleted:
             pools.undelete_provider(pool, name)
         change, mask = providers.patch(found)
         if mask:
             pools.patch_provider(pool, name, change, ",".join(mask))
-        if wanted.embedded:
+        if desired.embedded:
             self._keep_keys(pool, found)
 
     def _keep_keys(self, pool: str, found: PoolProvider) -> None:
@@ -127,7 +127,7 @@ class GcpPerformer:
 
     def _published(self) -> bytes | None:
         """Keys in our bucket, which the provider has read until now; None where there is no such bucket."""
-        buckets, name = self._project.buckets, names.bucket(self._wanted.name)
+        buckets, name = self._project.buckets, names.bucket(self._desired.name)
         bucket = buckets.bucket(name)
         if bucket is not None and not bucket.project:
             raise Forbidden(f"bucket {name}: we may not read it, and keys that are used now may be in it")
@@ -136,18 +136,18 @@ class GcpPerformer:
         stored = buckets.store(name).read(documents.GCP.keys_name)
         return stored.body if stored else None
 
-    def _role(self, wanted: actions.MakeRole) -> None:
+    def _role(self, desired: actions.MakeRole) -> None:
         accounts = self._project.accounts
-        found = accounts.role(wanted.id)
+        found = accounts.role(desired.id)
         if found is None:
-            accounts.create_role(wanted.id, wanted.title, wanted.description, wanted.permissions)
+            accounts.create_role(desired.id, desired.title, desired.description, desired.permissions)
             return
         if found.deleted:
-            accounts.undelete_role(wanted.id)
-        accounts.permit(wanted.id, wanted.permissions)
+            accounts.undelete_role(desired.id)
+        accounts.permit(desired.id, desired.permissions)
 
     def _trust(self, email: str, members: tuple[str, ...]) -> None:
-        pool = self._wanted.pool_name
+        pool = self._desired.pool_name
         self._project.accounts.change_policy(
             email,
             lambda policy: policies.trusting(

@@ -14,7 +14,7 @@ from vestibule.errors import InputProblem
 from vestibule.oidc.keys import PublicKey
 from vestibule.provision.gcp import actions, names, policies, providers
 from vestibule.provision.gcp.observed import ObservedGcp
-from vestibule.provision.gcp.request import GcpRequest, rights
+from vestibule.provision.gcp.request import GcpRequest, permissions_of
 from vestibule.provision.steps import OwnedResource, PlannedStep, StepPlan, StepResult, Value
 
 
@@ -53,7 +53,7 @@ def foreign_pool(desired: GcpRequest, observed: ObservedGcp, *, provider: bool) 
 
 
 def issuer(desired: GcpRequest, observed: ObservedGcp, keys: Sequence[PublicKey]) -> StepPlan:
-    """Bucket, access and documents unless keys are kept in the provider; the provider."""
+    """Bucket, access and documents unless keys are in the provider; the provider."""
     steps: list[PlannedStep] = []
     problems: list[InputProblem] = []
     if not desired.embedded:
@@ -62,13 +62,13 @@ def issuer(desired: GcpRequest, observed: ObservedGcp, keys: Sequence[PublicKey]
     title = f"workload identity provider {desired.name}"
     action = actions.MakeProvider(desired.pool_name, desired.name)
     after = ("pool", "documents")
-    made = OwnedResource("provider", f"{desired.pool_name}/{desired.name}")
-    known = {"provider": made} if existing else {}
+    resource = OwnedResource("provider", f"{desired.pool_name}/{desired.name}")
+    known = {"provider": resource} if existing else {}
     if observed.bucket is not None and not desired.embedded:
         known["bucket"] = OwnedResource("bucket", observed.bucket.name)
     if existing is None or existing.deleted:
         why = "was deleted" if existing else ""
-        steps.append(PlannedStep("provider", "create", title, action, after, made, why))
+        steps.append(PlannedStep("provider", "create", title, action, after, resource, why))
     elif lack := providers.lacking(existing, desired, keys):
         steps.append(PlannedStep("provider", "update", title, action, after, why=", ".join(lack)))
     if existing is not None and (text := providers.refusal(existing, desired)):
@@ -116,10 +116,10 @@ def _about_pool(desired: GcpRequest, observed: ObservedGcp) -> Iterator[str]:
 def accounts(desired: GcpRequest, observed: ObservedGcp, known: frozenset[str] = frozenset()) -> StepPlan:
     """Per request: custom role, account, roles in the project, trust, Secret. ``known`` are ids of accounts
     that the inventory has."""
-    whole = StepPlan()
+    plan = StepPlan()
     for request in desired.requests:
-        whole = whole.then(_request(desired, observed, request, known))
-    return whole
+        plan = plan.then(_request(desired, observed, request, known))
+    return plan
 
 
 def _request(
@@ -133,8 +133,8 @@ def _request(
     if existing is None:
         identifier = names.account(desired.name, request)
         create = actions.CreateServiceAccount(identifier, display, names.description(display, desired.name))
-        made = OwnedResource("account", identifier)
-        steps.append(PlannedStep(step, "create", f"service account {display}", create, (), made))
+        resource = OwnedResource("account", identifier)
+        steps.append(PlannedStep(step, "create", f"service account {display}", create, (), resource))
     roles = desired.roles(request)
     member = f"serviceAccount:{existing.email}" if existing else ""
     if missing := tuple(
@@ -153,7 +153,7 @@ def _request(
     write = actions.WriteGcpSecret(request, email)
     steps.append(PlannedStep(f"secret/{secret}", "write", f"Secret {secret}", write, (step,)))
     more = sorted(policies.roles_of(observed.policy, member) - set(roles)) if existing else []
-    remarks = [f"service account {display} has more than its request asks for: {', '.join(more)}; kept"]
+    remarks = [f"service account {display} has more roles than its request: {', '.join(more)}; not removed"]
     exists = {step: OwnedResource("account", existing.id)} if existing else {}
     title = names.role_title(desired.project, request)
     custom = observed.roles.get(names.role(desired.project, request))
@@ -167,15 +167,15 @@ def _account(
 ) -> tuple[GcpServiceAccount | None, list[InputProblem]]:
     """The account of a request that exists, and what speaks against using it."""
     display, identifier = names.display(desired.name, request), names.account(desired.name, request)
-    alike = [one for one in observed.accounts if one.display == display or one.id == identifier]
+    same_name = [one for one in observed.accounts if one.display == display or one.id == identifier]
     ours = [
         one
-        for one in alike
+        for one in same_name
         if one.display == display and (one.id in known or names.our_account(one, desired.name))
     ]
     place, field = request.place, f"CredentialsRequest {request.name}"
-    if alike and not ours:
-        text = f"service account {alike[0].email} exists and is not ours, want another --name"
+    if same_name and not ours:
+        text = f"service account {same_name[0].email} exists and is not ours, want another --name"
         return None, [InputProblem(place, field, text)]
     exact = [one for one in ours if one.id == identifier]
     if len(ours) > 1 and not exact:
@@ -188,7 +188,7 @@ def _account(
 def _role(
     desired: GcpRequest, observed: ObservedGcp, request: CredentialsRequest, problems: list[InputProblem]
 ) -> Iterator[PlannedStep]:
-    permissions = rights(request)[0].permissions
+    permissions = permissions_of(request)[0].permissions
     if not permissions:
         return
     identifier, title = names.role(desired.project, request), names.role_title(desired.project, request)
@@ -202,8 +202,8 @@ def _role(
     action = actions.MakeRole(identifier, title, names.description(display), permissions)
     if existing is None or existing.deleted:
         why = "was deleted" if existing else ""
-        made = OwnedResource("role", identifier)
-        yield PlannedStep(f"role/{title}", "create", f"custom role {identifier}", action, (), made, why)
+        resource = OwnedResource("role", identifier)
+        yield PlannedStep(f"role/{title}", "create", f"custom role {identifier}", action, (), resource, why)
     elif missing:
         why = f"adds {', '.join(missing)}"
         yield PlannedStep(f"role/{title}", "update", f"custom role {identifier}", action, why=why)
@@ -219,5 +219,5 @@ def _distrusts(observed: ObservedGcp, email: str, members: tuple[str, ...], desi
 
 
 def is_stale(member: str, number: str, pool: str) -> bool:
-    """Whether somebody was trusted by a run of ours: a ServiceAccount of this pool."""
+    """Whether a member is a ServiceAccount of this pool, bound by an earlier run."""
     return member.startswith(names.principal(number, pool, "system:serviceaccount:"))

@@ -1,5 +1,5 @@
 """Policies: who is bound to which role. Only bindings without a condition are ours to add to; a condition was
-somebody's decision."""
+a decision of its owner."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Policy = Mapping[str, Any]
 
 
 def holds(policy: Policy, role: str, member: str) -> bool:
-    """Whether somebody has a role, whatever the circumstances."""
+    """Whether a member has a role without conditions."""
     return any(member in one.get("members", ()) for one in _plain(policy, role))
 
 
 def roles_of(policy: Policy, member: str) -> set[str]:
-    """The roles that somebody has, under conditions too."""
+    """The roles of a member, with and without conditions."""
     return {str(one["role"]) for one in policy.get("bindings", ()) if member in one.get("members", ())}
 
 
@@ -26,7 +26,7 @@ def members_of(policy: Policy, role: str) -> set[str]:
 
 
 def add(policy: dict[str, Any], role: str, member: str) -> bool:
-    """Bind somebody to a role; whether that changed anything."""
+    """Bind a member to a role; returns whether that changed anything."""
     if holds(policy, role, member):
         return False
     found = next(iter(_plain(policy, role)), None)
@@ -38,7 +38,7 @@ def add(policy: dict[str, Any], role: str, member: str) -> bool:
 
 
 def add_all(policy: dict[str, Any], roles: Collection[str], member: str) -> bool:
-    """Bind somebody to all of these; whether that changed anything."""
+    """Bind a member to all of these; returns whether that changed anything."""
     changed = False
     for role in roles:
         changed = add(policy, role, member) or changed
@@ -47,15 +47,15 @@ def add_all(policy: dict[str, Any], roles: Collection[str], member: str) -> bool
 
 def remove(policy: dict[str, Any], gone: Callable[[str, str], bool]) -> bool:
     """Take away what ``gone`` says of a role and a member; whether that changed anything."""
-    kept = []
+    remaining = []
     changed = False
     for one in policy.get("bindings", ()):
         members = [member for member in one.get("members", ()) if not gone(one["role"], member)]
         changed = changed or len(members) != len(one.get("members", ()))
         if members:
-            kept.append({**one, "members": members})
+            remaining.append({**one, "members": members})
     if changed:
-        policy["bindings"] = kept
+        policy["bindings"] = remaining
     return changed
 
 

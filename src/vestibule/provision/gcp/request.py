@@ -29,7 +29,7 @@ class GcpRequest(NamedTuple):
     provider: str = ""
     """Empty: the provider has the name of the run."""
     embedded: bool = False
-    """Keys are kept in the provider; there is no bucket."""
+    """Keys are stored in the provider; there is no bucket."""
     requests: tuple[CredentialsRequest, ...] = ()
     where: GcpEndpoints = endpoints()
 
@@ -50,9 +50,9 @@ class GcpRequest(NamedTuple):
 
     def roles(self, request: CredentialsRequest) -> tuple[str, ...]:
         """What the account of a request is given, as policies name it."""
-        asked = rights(request)[0]
+        requested = permissions_of(request)[0]
         custom = names.role_path(self.project, names.role(self.project, request))
-        return (*dict.fromkeys(asked.roles), *([custom] if asked.permissions else []))
+        return (*dict.fromkeys(requested.roles), *([custom] if requested.permissions else []))
 
 
 class RequestedPermissions(NamedTuple):
@@ -62,7 +62,7 @@ class RequestedPermissions(NamedTuple):
     permissions: tuple[str, ...]
 
 
-def rights(request: CredentialsRequest) -> tuple[RequestedPermissions, list[RequestProblem]]:
+def permissions_of(request: CredentialsRequest) -> tuple[RequestedPermissions, list[RequestProblem]]:
     """What an account may do, and what is wrong with the request."""
     wrong: list[RequestProblem] = []
     at: tuple[str | int, ...] = ("spec", "providerSpec")
@@ -87,23 +87,23 @@ def rights(request: CredentialsRequest) -> tuple[RequestedPermissions, list[Requ
     return RequestedPermissions(tuple(roles), tuple(dict.fromkeys(permissions))), wrong
 
 
-def check(wanted: GcpRequest) -> None:
+def check(desired: GcpRequest) -> None:
     """Raises InvalidInput with everything that is wrong."""
     found = [
         *names.problems(
-            wanted.name,
-            wanted.project,
-            region=wanted.region,
-            universe=wanted.universe,
-            pool=wanted.pool,
-            provider=wanted.provider,
+            desired.name,
+            desired.project,
+            region=desired.region,
+            universe=desired.universe,
+            pool=desired.pool,
+            provider=desired.provider,
         )
     ]
-    for request in wanted.requests:
+    for request in desired.requests:
         for path, text in _wrong(request):
             field = f"CredentialsRequest {request.name}: {'.'.join(map(str, path))}"
             found.append(InputProblem(request.place, field, text))
-    found += _met(wanted)
+    found += _met(desired)
     if found:
         raise InvalidInput(*found)
 
@@ -118,24 +118,24 @@ def _wrong(request: CredentialsRequest) -> Iterator[RequestProblem]:
             limit = f"want {names.LONGEST_SUBJECT} at most, as Google takes"
             text = f"gives the subject {subject!r} of {size} bytes, {limit}"
             yield RequestProblem(("spec", "serviceAccountNames", number), text)
-    yield from rights(request)[1]
+    yield from permissions_of(request)[1]
 
 
-def _met(wanted: GcpRequest) -> Iterator[InputProblem]:
+def _met(desired: GcpRequest) -> Iterator[InputProblem]:
     """Requests that would share an account, or a role and with it each other's permissions."""
     displays: dict[str, CredentialsRequest] = {}
     roles: dict[str, CredentialsRequest] = {}
-    for request in wanted.requests:
+    for request in desired.requests:
         field = f"CredentialsRequest {request.name}: metadata.name"
-        display = names.display(wanted.name, request)
+        display = names.display(desired.name, request)
         other = displays.setdefault(display, request)
         if other is not request:
             text = f"gives the account {display}, as {other.name} ({other.place}) does, want another name"
             yield InputProblem(request.place, field, text)
             continue
-        if not rights(request)[0].permissions:
+        if not permissions_of(request)[0].permissions:
             continue
-        role = names.role(wanted.project, request)
+        role = names.role(desired.project, request)
         other = roles.setdefault(role, request)
         if other is not request:
             text = f"gives the role {role}, as {other.name} ({other.place}) does, want another name"

@@ -136,7 +136,7 @@ class AroReconciler:
         if after is None:
             return
         self._parts.told(self._kind.kind, key, (after.get("status") or {}).get("conditions") or [])
-        self._parts.shown.looked(key, before, after, self._parts.now())
+        self._parts.shown.reconciled(key, before, after, self._parts.now())
         if made.ends is not None:
             self._parts.shown.ends(key, made.ends)
 

@@ -297,6 +297,6 @@ def _inside(request: HostedRequest) -> list[Object]:
         data["eks"] = {"awsDefaultRegion": request.region}
     made = install.objects(schema.parse(data, "hosted"))
     for one in made:
-        if one["kind"] == "ConfigMap" and certificates_workload.REGISTRATIONS_FILE in one["data"]:
-            one["data"] = {certificates_workload.REGISTRATIONS_FILE: certificates_workload.listed([])}
+        if one["kind"] == "ConfigMap" and certificates_workload.CONFIGURATIONS_FILE in one["data"]:
+            one["data"] = {certificates_workload.CONFIGURATIONS_FILE: certificates_workload.listed([])}
     return made

@@ -43,7 +43,7 @@ not ours."""
 _INSIDE: Final[Scopes] = (
     *(
         (kind, serving_certificate.GUEST_NAMESPACE)
-        for kind in (*kinds.NEAR, *kinds.RIGHTS)
+        for kind in (*kinds.NEAR, *kinds.RBAC)
         if kind is not gvk.SERVICE_ACCOUNT
     ),
     (kinds.VALIDATING, ""),

@@ -67,7 +67,7 @@ def served(
     held = _pair(kept_ca, ("ca.crt", "ca.key"))
     reasons: tuple[str, ...] = ()
     if not _lasts(held, now):
-        held = certificate_authority.new_authority(
+        held = certificate_authority.new_ca(
             f"{OURS} {target.namespace}/{target.name}"[:64], now=now, life=_CA_LIFE
         )
         reasons = ("there is no authority that lasts",)

@@ -106,7 +106,7 @@ class IssuerReconciler:
     async def _look(self, found: Object, name: str, spec: PublishedIssuerSpec) -> _IssuerObservation:
         parts = self._parts
         cluster = await serviceaccount_issuer.documents(parts.client.access)
-        differs = discovery.issuer_difference(cluster.issuer, spec.issuer) if spec.issuer else ""
+        differs = discovery.issuer_mismatch(cluster.issuer, spec.issuer) if spec.issuer else ""
         if differs:
             text = f"is {spec.issuer!r}, and the cluster's issuer is {cluster.issuer!r}: {differs}"
             raise errors.InvalidInput(errors.InputProblem(f"{KIND} {name}", "spec.issuer", text))

@@ -55,7 +55,7 @@ def ours(
 ) -> CertificateFacts:
     """Our own: the next state of what the two Secrets keep."""
     held = [(one or {}).get("data") for one in (signing, serving)]
-    state = tls_secret.next_kept(held[0], held[1], registrations, names, now, lives)
+    state = tls_secret.next_stored(held[0], held[1], registrations, names, now, lives)
     # what was changed now is looked at again: its next step may depend on what is published
     again = rotation.due(state, now, lives)
     return CertificateFacts(

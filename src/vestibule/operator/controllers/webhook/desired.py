@@ -200,7 +200,7 @@ def _adapted(thing: Object, settings: Settings, spec: VestibuleWebhookSpec) -> O
 
 
 def _serving(settings: Settings) -> str:
-    text = msgspec.json.encode(install.differences(settings).get("serving", {}), order="sorted")
+    text = msgspec.json.encode(install.changed_settings(settings).get("serving", {}), order="sorted")
     return hashlib.sha256(text).hexdigest()[:16]
 
 

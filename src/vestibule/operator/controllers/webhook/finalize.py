@@ -24,7 +24,7 @@ def scopes(namespace: str) -> list[tuple[Kind, str]]:
     return [
         *((kind, "") for kind in kinds.WIDE),
         *((kind, namespace) for kind in (*kinds.NEAR, *kinds.CERT_MANAGER)),
-        *((kind, "") for kind in kinds.RIGHTS),
+        *((kind, "") for kind in kinds.RBAC),
     ]
 
 
@@ -33,7 +33,7 @@ async def remove(applier: Applier, writer: FencedClient, found: Object, namespac
     if not finalizers.held(found, vestibulewebhook.FINALIZER):
         return Reconciled()
     known = await applier.owned(scopes(namespace), found["metadata"]["name"])
-    registered = {place: one for place, one in known.items() if place[0] in kinds.REGISTRATIONS}
+    registered = {place: one for place, one in known.items() if place[0] in kinds.WEBHOOK_CONFIGURATIONS}
     if registered:
         for (kind, _, _), one in registered.items():
             await applier.remove(kind, one)

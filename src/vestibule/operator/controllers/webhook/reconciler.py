@@ -211,7 +211,7 @@ class WebhookReconciler:
             return certificates.ours(
                 known.get((kinds.SECRET, parts.namespace, certificates_workload.signing_secret(name))),
                 known.get((kinds.SECRET, parts.namespace, secret_name)),
-                [one for (kind, _, _), one in known.items() if kind in kinds.REGISTRATIONS],
+                [one for (kind, _, _), one in known.items() if kind in kinds.WEBHOOK_CONFIGURATIONS],
                 desired.names(name, parts.namespace, spec),
                 parts.now(),
                 certificates.lives(spec.certificate),

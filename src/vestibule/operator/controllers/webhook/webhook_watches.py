@@ -30,7 +30,7 @@ def installations(namespace: str, known: Callable[[], Watches[str]]) -> list[Wat
         Watch(gvk.VESTIBULE_WEBHOOK, lambda obj: (str(obj["metadata"]["name"]),)),
         *(Watch(kind, _owner, near) for kind in kinds.NEAR),
         *(Watch(kind, _owner, near, optional=True) for kind in kinds.CERT_MANAGER),
-        *(Watch(kind, _owner, owned) for kind in kinds.RIGHTS),
+        *(Watch(kind, _owner, owned) for kind in kinds.RBAC),
         *(
             Watch(kind, _owner, owned, optional=kind in (kinds.POLICY, kinds.POLICY_BINDING))
             for kind in kinds.WIDE
