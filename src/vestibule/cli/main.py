@@ -103,7 +103,7 @@ class _LazyCommands(click.Group):
 
 
 def _missing(command: str, error: ModuleNotFoundError) -> Exception:
-    """What is said for a library that is not installed; a module of our own that is missing is a defect."""
+    """The error for a library that is not installed; a missing module of our own is a defect."""
     module = (error.name or "").partition(".")[0]
     if module == "vestibule":
         return error
